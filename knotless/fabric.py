@@ -186,10 +186,10 @@ def fabric_to_run(fabric: Fabric, options: Mapping[str, Any], **more: Any) -> Em
 
 def check_options(options: Mapping[str, Any], without: Collection[str] = ()) -> None:
     """Raise EmulationError for an option that does not exist, or is one of ``without``."""
-    known = (PLAN_OPTIONS | FABRIC_OPTIONS) - {*without}
+    accepted = (PLAN_OPTIONS | FABRIC_OPTIONS) - {*without}
     for option in options:
-        if option not in known:
-            hint = suggestion(option, known, otherwise="see PlanRequest and EmulatedFabric")
+        if option not in accepted:
+            hint = suggestion(option, accepted, otherwise="see PlanRequest and EmulatedFabric")
             raise EmulationError(f"there is no option {option[:40]!r}; {hint}")
 
 

@@ -55,6 +55,6 @@ def frame(source: HasChannels | str | Path) -> Any:
     if not isinstance(source, str | Path):
         return pandas.DataFrame(source.channels())
     run, samples = results.read(Path(source))
-    made = pandas.DataFrame(samples)
-    made.attrs.update(run)
-    return made
+    table = pandas.DataFrame(samples)
+    table.attrs.update(run)
+    return table

@@ -237,10 +237,10 @@ class Knotless(EmulatedNet):
     ) -> EmulatedController | None:
         """Add one of our controllers, or name one that runs already (``RemoteController``)."""
         self._require_described(f"controller {name}")
-        made = controller_of(name, controller or self.controller, params)
-        if made is None:
+        added = controller_of(name, controller or self.controller, params)
+        if added is None:
             return None
-        return self._added(made, self.controllers)
+        return self._added(added, self.controllers)
 
     def addLink(  # noqa: N802 - Mininet's name
         self,
@@ -325,27 +325,27 @@ class Knotless(EmulatedNet):
         topo = self.topo
         name = type(topo).__name__ if topo is not None else "mininet"
         own = topo.fabric if isinstance(topo, FabricTopo) else None
-        made = describe(
+        described = describe(
             name if own is None else own.name,
             {node.name: int(node.dpid, 16) for node in self.switches},
             [host_of(node.name, node.params) for node in self.hosts],
             self._connections,
         )
-        hosts = {host.name: host for host in made.fabric.hosts}
-        links = {link.name: link for link in made.fabric.links}
-        if own is None or (set(hosts), set(links), set(made.fabric.switches)) != (
+        hosts = {host.name: host for host in described.fabric.hosts}
+        links = {link.name: link for link in described.fabric.links}
+        if own is None or (set(hosts), set(links), set(described.fabric.switches)) != (
             set(own.host_index),
             {link.name for link in own.links},
             set(own.switches),
         ):
-            return made
+            return described
         # In its own order, with its grid and its family, which engines may need.
         fabric = replace(
             own,
             hosts=tuple(hosts[host.name] for host in own.hosts),
             links=tuple(links[link.name] for link in own.links),
         )
-        return replace(made, fabric=fabric.with_family(own.family))
+        return replace(described, fabric=fabric.with_family(own.family))
 
     @property
     def fabric(self) -> Fabric:
@@ -522,9 +522,9 @@ def _taken(given: Any, taken: Sequence[Any], what: str) -> tuple[Any, dict[str, 
     """
     cls, params = unwrapped(given, {})
     if cls is not None and cls not in taken:
-        known = " or ".join(dict.fromkeys(one.__name__ for one in taken))
+        names = " or ".join(dict.fromkeys(one.__name__ for one in taken))
         name = getattr(cls, "__name__", repr(cls))
-        raise EmulationError(f"{what}={name}: it would replace what is emulated: give {known}")
+        raise EmulationError(f"{what}={name}: it would replace what is emulated: give {names}")
     return cls, params
 
 

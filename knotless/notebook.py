@@ -302,8 +302,8 @@ def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
     468 rules of dor on torus,4,4
 
     """
-    made = _planned(fabric, options)
-    return Rules(made.plan, made.checked.rules)
+    planned = _planned(fabric, options)
+    return Rules(planned.plan, planned.checked.rules)
 
 
 @checked
@@ -340,18 +340,18 @@ def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **optio
 
     """
     rules = fabric if isinstance(fabric, Rules) else compile(fabric, **options)
-    of = rules.plan
-    chosen = of.flow_control if flow_control == AUTO else flow_control
+    plan = rules.plan
+    chosen = plan.flow_control if flow_control == AUTO else flow_control
     verdict = check_rules(
-        of.fabric,
+        plan.fabric,
         rules.rules,
         flow_control=chosen,
-        multicast=of.multicast,
-        tags=of.host_tags(),
+        multicast=plan.multicast,
+        tags=plan.host_tags(),
     )
     hidden = {"fabric", "problems", "witnesses", "assumes"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
-    return Verdict(f"check of {of.fabric.name}", figures, verdict.text, verdict)
+    return Verdict(f"check of {plan.fabric.name}", figures, verdict.text, verdict)
 
 
 @checked
@@ -389,10 +389,10 @@ def analyse(
     2
 
     """
-    made = _planned(fabric, options)
+    planned = _planned(fabric, options)
     chosen = pattern_named(pattern)
-    analysis = analyse_plan(made.plan, chosen, seed)
-    title = f"{chosen.name} on {made.fabric.name}, {made.plan.engine}"
+    analysis = analyse_plan(planned.plan, chosen, seed)
+    title = f"{chosen.name} on {planned.fabric.name}, {planned.plan.engine}"
     return Figures(title, analysis.metrics(), source=analysis)
 
 
@@ -458,16 +458,16 @@ def simulate(
         if isinstance(fabric, Plan):
             raise PlanError("rate_mbps, delay_us: the links of a plan have theirs; give a fabric")
         fabric = with_lines(_fabric(fabric), rate_mbps, delay_us)
-    made = _planned(fabric, options)
+    planned = _planned(fabric, options)
     more = {"seed": seed, "duration_us": duration_us, **(settings or {})}
-    result = run_scenario(Scenario(made.plan, pattern, traffic or Load(), **more).that_ends())
+    result = run_scenario(Scenario(planned.plan, pattern, traffic or Load(), **more).that_ends())
     hidden = {"wall_s", "setup_s", "packet_hops_per_s", "verdict"}
     values = result.summary()
     hidden |= {key for key in OPTIONAL_KEYS if values[key] is None}
     figures = {key: value for key, value in values.items() if key not in hidden}
-    found = " -> ".join(result.knot) if result.knot else ""
-    text = f"DEADLOCK: {found}" if found else "no deadlock formed"
-    return Figures(f"{pattern} on {made.fabric.name}", figures, text, result)
+    knot = " -> ".join(result.knot) if result.knot else ""
+    text = f"DEADLOCK: {knot}" if knot else "no deadlock formed"
+    return Figures(f"{pattern} on {planned.fabric.name}", figures, text, result)
 
 
 @checked

@@ -160,17 +160,17 @@ def folder_for_files(path: Path, error: type[KnotlessError] = KnotlessError) -> 
         Of the kind ``error``: the folder cannot be made.
 
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         try:
-            made = [folder for folder in (path, *path.parents) if not folder.exists()]
+            created = [folder for folder in (path, *path.parents) if not folder.exists()]
             path.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as problem:
             cause = reason(problem) if isinstance(problem, OSError) else "no folder has such a name"
             raise error(f"{shortened(str(path))}: cannot be written: {cause}") from problem
         yield
     except BaseException:
-        for folder in made:
+        for folder in created:
             with suppress(OSError, ValueError):
                 folder.rmdir()
         raise

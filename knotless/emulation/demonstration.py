@@ -37,8 +37,8 @@ def freeze(names: Names, limit_s: float = FREEZE_LIMIT_S) -> Deadlock:
     if verdict.safe:
         raise EmulationError(f"there is nothing to freeze: by the rules, it {verdict.text}")
     index = fabric.host_index
-    found = find_freeze(rules, verdict.flow_control, searches=SEARCHES)
-    wanted = found.flows if found.freezes else verdict.witnesses
+    freeze_found = find_freeze(rules, verdict.flow_control, searches=SEARCHES)
+    wanted = freeze_found.flows if freeze_found.freezes else verdict.witnesses
     pairs = {(one.source, one.destination): None for one in wanted}
     flows = [(index[a], index[b]) for a, b in pairs if a in index and b in index]
     if not flows:

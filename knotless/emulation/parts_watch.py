@@ -79,9 +79,9 @@ class PartsWatch:
         limit_logs(self._runtime.names)
 
     def _newly_ended(self) -> Iterator[str]:
-        known = state.read(self._runtime.names)
+        records = state.read(self._runtime.names)
         parts = set(self._runtime.state.processes.items())
-        parts |= set(known.processes.items() if known else ())
+        parts |= set(records.processes.items() if records else ())
         children = {child.pid: child for child in list(self._runtime.children.values())}
         for role, process in sorted(parts):
             child = children.get(process.pid)

@@ -212,8 +212,8 @@ class RunningFabric:
         Raises :class:`EmulationError` if there is no such host.
         """
         if host not in self.fabric.host_index:
-            known = listed([one.name for one in self.fabric.hosts], 4)
-            raise EmulationError(f"no host {host[:80]!r} in fabric {self.names.name!r}: {known}")
+            hosts = listed([one.name for one in self.fabric.hosts], 4)
+            raise EmulationError(f"no host {host[:80]!r} in fabric {self.names.name!r}: {hosts}")
         try:
             shells = json.loads(self.names.shells_file.read_text(encoding="utf-8"))
             shell = Process(**shells[host])
@@ -252,8 +252,10 @@ class RunningFabric:
 
 def write_shells(names: Names, shells: Mapping[str, int]) -> None:
     """Write down the shell of each host by its pid, for programs that other processes start."""
-    known = {name: asdict(one) for name, pid in shells.items() if (one := processes.identify(pid))}
-    write_whole(names.shells_file, json.dumps(known), EmulationError)
+    identities = {
+        name: asdict(one) for name, pid in shells.items() if (one := processes.identify(pid))
+    }
+    write_whole(names.shells_file, json.dumps(identities), EmulationError)
 
 
 def cycle_text(deadlock: Deadlock) -> str:

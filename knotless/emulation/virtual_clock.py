@@ -47,7 +47,7 @@ def programs_in_real_time(names: Names, hosts: Iterable[str]) -> list[str]:
     for host in hosts:
         with suppress(OSError):
             spaces[(NETNS_DIRECTORY / names.host_namespace(host)).stat().st_ino] = host
-    found = []
+    programs = []
     living = processes.living_in(names.host_namespace(host) for host in spaces.values())
     for pid in sorted(process.pid for process in living):
         place = Path("/proc") / str(pid)
@@ -56,5 +56,5 @@ def programs_in_real_time(names: Names, hosts: Iterable[str]) -> list[str]:
             is_shell = SHELL_MARK.encode() in (place / "cmdline").read_bytes()
             if not follows and not is_shell:
                 name = (place / "comm").read_text(errors="replace").strip()
-                found.append(f"{spaces[(place / 'ns' / 'net').stat().st_ino]}: {name} ({pid})")
-    return found
+                programs.append(f"{spaces[(place / 'ns' / 'net').stat().st_ino]}: {name} ({pid})")
+    return programs

@@ -75,10 +75,10 @@ def _read(record: FileRecord, data: bytes) -> FoundFile | None:
     if data.lstrip()[:1] not in (b"{", b"[") or b"\0" in data:
         raise StateError(f"{record.path} is no JSON")
     path = Path(record.path)
-    found = read_source(Source(path, record.named, data, Path(record.folder)))
-    if not isinstance(found, FoundFile):
+    file = read_source(Source(path, record.named, data, Path(record.folder)))
+    if not isinstance(file, FoundFile):
         raise StateError(f"{record.path} is not read")
-    return found
+    return file
 
 
 def _said(file: FoundFile) -> tuple[str, str]:
@@ -102,8 +102,8 @@ def _router(files: Sequence[FoundFile]) -> tuple[Router, str]:
     }
     named = sorted(table for table, rows in router.tables.items() if rows and is_named_alone(table))
     fields = sorted({*unknown_fields(router)})
-    said = (router.host, counted, named, router.heard, router.configuration, fields, findings)
-    return router, repr((*said, [*missing_routes(router, dumped)]))
+    statements = (router.host, counted, named, router.heard, router.configuration, fields, findings)
+    return router, repr((*statements, [*missing_routes(router, dumped)]))
 
 
 def _of_routes_alone(before: tuple[Router, str], after: tuple[Router, str]) -> ChangedRouter:

@@ -130,7 +130,9 @@ def file_kinds() -> Mapping[str, FileKind]:
     for file in sorted(here.glob("*/*.py")):
         if b"= FileKind(" in file.read_bytes():
             module = import_module(f"{__package__}.{file.parent.name}.{file.stem}")
-            kinds |= {of.name: of for of in vars(module).values() if isinstance(of, FileKind)}
+            kinds |= {
+                kind.name: kind for kind in vars(module).values() if isinstance(kind, FileKind)
+            }
     return dict(sorted(kinds.items()))
 
 

@@ -63,8 +63,8 @@ class FileRecord:
                 int(packed),
                 int(size),
             ] if 0 <= size <= MAX_FILE_BYTES and place >= 0 <= packed:
-                known = None if status is None else tuple(status)
-                return cls(path, named, known, folder, text, place, packed, size)
+                recorded = None if status is None else tuple(status)
+                return cls(path, named, recorded, folder, text, place, packed, size)
         raise StateError("a state has a record of a file that is none")
 
 
@@ -90,12 +90,12 @@ def folder_of(path: str) -> str:
 def _status(path: str) -> tuple[int, ...] | None:
     """Return the status of a file; None if it has none, or is a link, which may lead elsewhere."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def records_of(listed: Sequence[Listed], read_at_ns: int) -> tuple[list[FileRecord], list[bytes]]:

@@ -49,8 +49,10 @@ def file_of(settings: Mapping[str, ReadSettings]) -> tuple[SwitchFile, list[str]
 
     What most switches have stands at the top, and counts for switches that are not named.
     """
-    known = {name: read.settings for name, read in settings.items() if read != ReadSettings()}
-    usual, _ = max(counted(known.values()), key=lambda row: row[1], default=(SwitchSettings(), 0))
+    by_switch = {name: read.settings for name, read in settings.items() if read != ReadSettings()}
+    usual, _ = max(
+        counted(by_switch.values()), key=lambda row: row[1], default=(SwitchSettings(), 0)
+    )
     return (
         SwitchFile(
             **{name: getattr(usual, name) for name in SwitchSettings.model_fields},

@@ -29,14 +29,14 @@ def routes_in_phases(task: Task, phases: Phases, kind: Ints, engine: str) -> Rou
     """
     graph = phases.graph(task.channels, kind)
     try:
-        made = balanced_tables(task, graph)
+        tables = balanced_tables(task, graph)
     except LookupError as apart:
         raise _no_path(task, engine, *apart.args) from None
     trees, of_trees = broadcast_trees(task, phases, kind, engine)
-    if made is None:
+    if tables is None:
         rows, paths, priorities = balanced_paths(task, graph)
         return ExplicitRoutes(rows.of_host, paths, priorities, trees, of_trees)
-    rows, next_hop, first, changes = made
+    rows, next_hop, first, changes = tables
     return TableRoutes(
         rows.of_host,
         task.channels,

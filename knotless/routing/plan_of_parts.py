@@ -170,9 +170,9 @@ def _joined_sets(places: list[_Place], switches: int) -> NextHopSets:
         if (sets := place.plan.next_hops) is None:
             raise ValueError("a part has one path for each pair")
         sizes, firsts, numbers = sets.sizes, sets.firsts, place.switches.tolist()
-        for to, at in np.argwhere(sizes > 0).tolist():
-            taken = sets.channels[firsts[to, at] : firsts[to, at] + sizes[to, at]]
-            by_cell[numbers[to] * switches + numbers[at]] = np.sort(place.channels[taken])
+        for to, switch in np.argwhere(sizes > 0).tolist():
+            taken = sets.channels[firsts[to, switch] : firsts[to, switch] + sizes[to, switch]]
+            by_cell[numbers[to] * switches + numbers[switch]] = np.sort(place.channels[taken])
     ends = np.zeros(switches * switches, dtype=np.int64)
     ends[list(by_cell)] = [len(channels) for channels in by_cell.values()]
     flat = [by_cell[cell] for cell in sorted(by_cell)] or [np.empty(0, dtype=np.int32)]

@@ -42,7 +42,7 @@ class Completions:
     alone_ps: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, simulation: Simulation) -> Completions:
+    def from_simulation(cls, simulation: Simulation) -> Completions:
         """Return those of a simulation that has recorded them."""
         recorded = simulation.completions()
         source, destination, size, _, _, acknowledged, _ = recorded

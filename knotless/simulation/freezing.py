@@ -383,13 +383,13 @@ class Switches:
         while simulation.run(_SLICE_EVENTS):
             pass
         frames = simulation.sample(simulation.now_ps)[0].sum(axis=1)
-        at = self._state.fabric.switch_index[self._state.fabric.hosts[flow.source].switch]
+        current = self._state.fabric.switch_index[self._state.fabric.hosts[flow.source].switch]
         by_switch = {int(self._table.leaves[c]): int(c) for c in np.flatnonzero(frames)}
         path = []
-        while at in by_switch:
-            channel = by_switch.pop(at)
+        while current in by_switch:
+            channel = by_switch.pop(current)
             path.append(self._name(channel, 0).rpartition("/")[0])
-            at = int(self._table.enters[channel])
+            current = int(self._table.enters[channel])
         return tuple(path)
 
     def named(self, flow: Sends) -> Flow:

@@ -50,10 +50,10 @@ def find_freeze_of_imported(
             answers.append(Freeze(None, reason=reason))
             continue
         control = imported.flow_control
-        found = find_freeze(state, control, switches=switches, seed=seed, searches=searches)
-        if found.freezes or len(states) == 1:
-            return found
-        answers.append(found)
+        freeze = find_freeze(state, control, switches=switches, seed=seed, searches=searches)
+        if freeze.freezes or len(states) == 1:
+            return freeze
+        answers.append(freeze)
     reason = "packets of several kinds close the cycle together, and one kind is sent at a time"
     undecided = (answer for answer in answers if answer.freezes is None)
     return next(undecided, Freeze(None, reason=reason))

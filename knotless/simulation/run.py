@@ -93,7 +93,9 @@ def simulate(
         ends,
         wall_s=ended - prepared,
         setup_s=prepared - began,
-        completions=Completions.of(simulation) if scenario.records_completions else None,
+        completions=Completions.from_simulation(simulation)
+        if scenario.records_completions
+        else None,
         bounds_us=_bounds_us(scenario, simulation),
         cores=1 if one_core_because is not None else cores,
         one_core_because=one_core_because,
@@ -182,9 +184,10 @@ def _bounds_us(scenario: Scenario, simulation: simulator.Simulation) -> tuple[fl
     workload, fabric = scenario.demand.workload, scenario.plan.fabric
     if not isinstance(workload, CollectiveRun) or fabric.hub is not None:
         return ()
-    made, packet_bytes = workload.group_transfers(fabric), scenario.demand.packet_bytes
+    transfers, packet_bytes = workload.group_transfers(fabric), scenario.demand.packet_bytes
     return tuple(
-        collective_bound_ps(simulation, fabric, made, places, packet_bytes) / PICOSECONDS_PER_US
+        collective_bound_ps(simulation, fabric, transfers, places, packet_bytes)
+        / PICOSECONDS_PER_US
         for places in workload.groups(fabric)
     )
 

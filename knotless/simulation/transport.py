@@ -268,8 +268,8 @@ def transport_of(texts: Sequence[str]) -> Transport | None:
     for text in texts:
         name, *given = text.split(",")
         if name not in KINDS:
-            known = ", ".join(KINDS)
-            raise SimulationError(f"transport {name!r}: must be one of {known}")
+            names = ", ".join(KINDS)
+            raise SimulationError(f"transport {name!r}: must be one of {names}")
         part = KINDS[name](**_parameters(name, given))
         place = "recovery" if isinstance(part, Recovery) else name
         if place in parts:

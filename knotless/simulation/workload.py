@@ -170,9 +170,14 @@ class CollectiveRun:
     def traffic(self, fabric: Fabric) -> Played:
         """Return the transfers as traffic, and when each host has ended."""
         places = self.places(fabric)
-        made = self.transfers(fabric)
+        transfers = self.transfers(fabric)
         schedule = transfer_schedule(
-            len(places), made.source, made.destination, made.bytes, made.waiting, made.needed
+            len(places),
+            transfers.source,
+            transfers.destination,
+            transfers.bytes,
+            transfers.waiting,
+            transfers.needed,
         )
         return schedule.traffic(len(fabric.hosts), places)
 
@@ -217,9 +222,15 @@ class ChakraTrace:
     def _schedule(self, most_ranks: int, computing: float) -> Schedule:
         groups = None if self.groups is None else read_groups(self.groups)
         ranks = read_ranks(self.path, most_ranks, groups)
-        made = operations_of(ranks, self.all_reduce, computing)
-        columns = (made.rank, made.kind, made.peer, made.amount, made.tag)
-        return operation_schedule(made.ranks, *columns, made.waiting, made.needed)
+        operations = operations_of(ranks, self.all_reduce, computing)
+        columns = (
+            operations.rank,
+            operations.kind,
+            operations.peer,
+            operations.amount,
+            operations.tag,
+        )
+        return operation_schedule(operations.ranks, *columns, operations.waiting, operations.needed)
 
 
 Workload = Flows | CollectiveRun | GoalProgram | ChakraTrace

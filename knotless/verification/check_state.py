@@ -85,13 +85,13 @@ class CheckState:
                 if not isinstance(former, dict) or former.get(name) != options[name]
             ]
             raise StateError(f"{path}: the state of other {' and '.join(differing) or 'options'}")
-        found = sections.json("found")
-        certificate = found.get("certificate")
+        result = sections.json("found")
+        certificate = result.get("certificate")
         files = sections.json("files").get("files")
         if not isinstance(files, list):
             raise _unfit()
         return cls(
-            _verdict(found.get("verdict")),
+            _verdict(result.get("verdict")),
             None if certificate is None else ShownCertificate.from_json(certificate),
             [FileRecord.from_json(value) for value in files],
             sections,
@@ -112,13 +112,13 @@ def write_state(
     ``more`` the sections that checks of changes need.
     """
     records, contents = files
-    found = {
+    result = {
         "verdict": asdict(verdict),
         "certificate": None if certificate is None else asdict(certificate),
     }
     sections = {
         "about": _text({"program": program(), "options": options}),
-        "found": _text(found),
+        "found": _text(result),
         "files": _text({"files": [record.as_json() for record in records]}),
         **more,
         "contents": b"".join(contents),

@@ -37,7 +37,7 @@ class _Waits:
     cycle: list[int]
 
     @classmethod
-    def of(cls, imported: ImportedFabric) -> _Waits:
+    def from_imported(cls, imported: ImportedFabric) -> _Waits:
         """Return what waits in a fabric."""
         dependencies = [traffic.state.dependencies for traffic in imported.traffics]
         rows = np.concatenate([np.empty((0, 6), dtype=np.int64), *dependencies])
@@ -68,13 +68,15 @@ def _cycle_of(waits: _Waits) -> tuple[_Waits, list[str]]:
     if others == doubts:
         return waits, doubts
     state = certain_state(imported.fabric, imported.rules, imported.unread_rules)
-    certain = _Waits.of(replace(imported, traffics=(replace(imported.traffics[0], state=state),)))
+    certain = _Waits.from_imported(
+        replace(imported, traffics=(replace(imported.traffics[0], state=state),))
+    )
     return (certain, others) if certain.cycle else (waits, doubts)
 
 
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     """Return the verdict on a fabric that was read from files."""
-    waits = _Waits.of(imported)
+    waits = _Waits.from_imported(imported)
     reported, doubts = _cycle_of(waits)
     rows, causes, ends, edges = waits.rows, waits.causes, waits.ends, waits.edges
     cycle = waits.cycle
@@ -133,7 +135,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
 def _with_management(imported: ImportedFabric, name: str) -> str:
     """Describe whether packets that hosts do not send to each other can close a cycle with them."""
     traffics = (*imported.traffics, *imported.management[name])
-    cycle = _Waits.of(replace(imported, traffics=traffics)).names
+    cycle = _Waits.from_imported(replace(imported, traffics=traffics)).names
     if not cycle:
         return f"{name} close no cycle either"
     ring = " -> ".join([*cycle, cycle[0]])

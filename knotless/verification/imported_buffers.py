@@ -37,7 +37,7 @@ def reads_all_reserves(imported: TableFabric) -> bool:
     if imported.pausing is None:
         return False
     settings = imported.switch_settings()
-    known = {
+    reserved = {
         (name, group.port, group.priority)
         for name, read in settings.items()
         for group in read.groups
@@ -45,7 +45,7 @@ def reads_all_reserves(imported: TableFabric) -> bool:
     }
     channels = imported.channels
     return all(
-        (channels.names[channels.head[channel]], int(channels.in_port[channel]), group) in known
+        (channels.names[channels.head[channel]], int(channels.in_port[channel]), group) in reserved
         for channel, group in np.argwhere(imported.pausing.any(axis=2)).tolist()
     )
 

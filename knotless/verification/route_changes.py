@@ -231,7 +231,7 @@ def nodes_of(pausing: NDArray[np.bool_], dependencies: Sequence[Edges]) -> Edges
 
 def keys_of(nodes: Edges) -> NDArray[np.uint64]:
     """Return each edge as a number: 2^32 times what is held plus what is requested."""
-    holds, requests = (virtual_channel(*of.T).astype(np.uint64) for of in np.hsplit(nodes, 2))
+    holds, requests = (virtual_channel(*ends.T).astype(np.uint64) for ends in np.hsplit(nodes, 2))
     keys: NDArray[np.uint64] = holds << np.uint64(32) | requests
     return keys
 

@@ -69,9 +69,11 @@ def sections_of(imported: AnyFabric, verdict: ImportedVerdict) -> dict[str, byte
         "counted": [traffic.counted for traffic in traffics],
         "waits_in": waits_in(arrays["waits"]),
         "pools": has_possible_pool_waits(imported),
-        "arrays": {name: [of.dtype.str, list(of.shape)] for name, of in arrays.items()},
+        "arrays": {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()},
     }
-    packed = {f"array {name}": np.ascontiguousarray(of).tobytes() for name, of in arrays.items()}
+    packed = {
+        f"array {name}": np.ascontiguousarray(array).tobytes() for name, array in arrays.items()
+    }
     return {**sections, "routes": json.dumps(about).encode(), **packed}
 
 

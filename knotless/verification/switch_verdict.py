@@ -144,13 +144,13 @@ def _waits(state: ForwardingState, ends: SwitchEnds) -> Waits:
 
 def _first_free(state: ForwardingState, waits: Waits) -> list[Wait]:
     """Return the waits for the first free of several virtual channels that all pause."""
-    found = []
+    choices = []
     for wait in state.first_free:
         held, *requested = ([*waits.nodes_of(*hop)] for hop in (wait.held, *wait.requested))
         if held and all(requested):
             requests = sorted({nodes[0] for nodes in requested})
-            found.append(Wait(held[0], requests, wait.source, wait.destination))
-    return found
+            choices.append(Wait(held[0], requests, wait.source, wait.destination))
+    return choices
 
 
 def _witness(
@@ -176,7 +176,11 @@ def _notes(ends: SwitchEnds) -> Iterator[str]:
             yield "links that PAUSE stop all priorities: lossless of the file has no effect"
         return
     lossless = [ends.lossless(end) for end in ends.ports]
-    lossy = sorted(priority for priority in ends.used if not all(priority in of for of in lossless))
+    lossy = sorted(
+        priority
+        for priority in ends.used
+        if not all(priority in priorities for priorities in lossless)
+    )
     if lossy:
         shown = ", ".join(map(str, lossy))
         yield f"packets use priority {shown}, which some port does not pause: it can drop them"

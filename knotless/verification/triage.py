@@ -308,7 +308,9 @@ class _WaitGraph:
     def congestion(self, switch: str, behind: set[Node]) -> Root:
         """Return the root that a switch is whose outputs are not paused; the fullest is named."""
         queues = [
-            (size, port) for (at, port, _), size in self.pauses.filled.items() if at == switch
+            (size, port)
+            for (paused_switch, port, _), size in self.pauses.filled.items()
+            if paused_switch == switch
         ]
         size, port = max(queues, default=(0, ""))
         targets = self.hosts_at.get((switch, port), ()) if size else ()

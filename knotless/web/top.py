@@ -141,7 +141,7 @@ def state_lines(state: dict[str, Any]) -> list[str]:
         else:
             lines.append(f"fabric: {status['name']}")
     lines += [f"problem: {text}" for text in state.get("problems") or ()]
-    lines += [f"to do: {of['do']}: {of['command']}" for of in state.get("advice") or ()]
+    lines += [f"to do: {advice['do']}: {advice['command']}" for advice in state.get("advice") or ()]
     return lines + list(state.get("notes") or ())
 
 

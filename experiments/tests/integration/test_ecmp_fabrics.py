@@ -34,7 +34,7 @@ def test_hosts_of_a_hyperx_exchange_messages_while_a_link_of_their_choices_is_cu
     # A link that some pairs may take, and others need not.
     assert plan.next_hops is not None
     to, at = np.argwhere(plan.next_hops.sizes > 1)[0].tolist()
-    chosen = plan.next_hops.at(at, to)[0]
+    chosen = plan.next_hops.choices(at, to)[0]
     cut = f"{plan.channels.names[at]}-{plan.channels.names[plan.channels.head[chosen]]}"
 
     def received() -> int:

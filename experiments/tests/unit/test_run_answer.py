@@ -10,7 +10,7 @@ import pytest
 from knotless.cli.answer import Screen, answer_lines
 from knotless.results import stored
 from knotless_experiments.commands.run import run_answer
-from knotless_experiments.studies.deadlock import show
+from knotless_experiments.studies.deadlock import presentation
 
 KINDS = [
     ("ring-4", "switch", "udp", routes, flow_control)
@@ -36,7 +36,7 @@ def kind_of(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def lines(rows: list[dict[str, Any]], run: dict[str, Any], *, recorded: bool = False) -> list[str]:
-    shown = show.present({**run, "rows": rows}, [], False)
+    shown = presentation.present({**run, "rows": rows}, [], False)
     answer = run_answer(shown, Path("results/x/report.html"), recorded=recorded)
     return [*answer_lines(answer, Screen(80))]
 
@@ -63,7 +63,7 @@ def test_runs_that_do_not_count_are_named(run: dict[str, Any]) -> None:
 
 def test_a_knot_that_the_check_did_not_foresee_counts_apart(run: dict[str, Any]) -> None:
     rows = [{**row, "as_predicted": False} for row in run["rows"]]
-    assert show.answer(rows) == (
+    assert presentation.answer(rows) == (
         "1 of 4 runs froze",
         ", 0 in a cycle that the static check had found",
     )

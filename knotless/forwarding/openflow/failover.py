@@ -217,7 +217,7 @@ class _SwitchBackups:
         """
         default = Counter(action_by_destination.values()).most_common(1)[0][0]
         yield [], default, 0
-        known: list[Masked] = []
+        listed_pairs: list[Masked] = []
         for action in dict.fromkeys(action_by_destination.values()):
             if action == default:
                 continue
@@ -229,8 +229,8 @@ class _SwitchBackups:
             )
             # No address, not even of an unknown host, may match two rules of one priority that
             # differ: which of them counts is not defined (OpenFlow 1.3, 5.3).
-            pairs = cubes(included, excluded, known)
-            known += pairs
+            pairs = cubes(included, excluded, listed_pairs)
+            listed_pairs += pairs
             for value, mask in pairs:
                 field = Field("eth_dst", value, None if mask == ALL_BITS else mask)
                 yield [field], action, 2

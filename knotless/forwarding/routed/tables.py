@@ -115,7 +115,7 @@ def _next_hops(plan: Plan) -> Iterator[tuple[int, int, Ints]]:
         for destination in np.flatnonzero(plan.receivers > 0).tolist():
             for switch in np.flatnonzero(plan.next_hops.sizes[destination]).tolist():
                 if switch != destination:
-                    taken = np.array(plan.next_hops.at(switch, destination), dtype=np.int32)
+                    taken = np.array(plan.next_hops.choices(switch, destination), dtype=np.int32)
                     yield switch, destination, taken
         return
     paths = np.where((plan.receivers > 0)[None, :, None], plan.routes.channels, -1)

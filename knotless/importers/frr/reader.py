@@ -261,8 +261,8 @@ class _Reader:
                 settings.interface = True
                 self._neighbour(name, words[1:], text)
             case ["remote-as", number]:
-                known = number in ("external", "internal")
-                settings.remote_as = number if known else number_of(number)
+                is_keyword = number in ("external", "internal")
+                settings.remote_as = number if is_keyword else number_of(number)
             case ["shutdown"] | ["shutdown", "message", *_]:
                 settings.shutdown = True
             case ["passive"]:

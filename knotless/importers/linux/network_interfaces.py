@@ -57,7 +57,7 @@ class NetworkInterfaces:
 
 def _read(content: Content) -> NetworkInterfaces:
     stanzas: dict[str, dict[str, list[str]]] = {}
-    found = NetworkInterfaces()
+    interfaces = NetworkInterfaces()
     current: dict[str, list[str]] = {}
     for number, line in enumerate(content.text.replace("\\\n", " ").split("\n"), 1):
         match line.partition("#")[0].split():
@@ -73,17 +73,17 @@ def _read(content: Content) -> NetworkInterfaces:
                     text = f"line {number}, {' '.join(line.split())[:80]}"
                     current.setdefault("iface", []).append(text)
             case ["source" | "source-directory", *_]:
-                found.unclear.append(
+                interfaces.unclear.append(
                     f"{' '.join(line.split())[:80]} (name its files, or remove it)"
                 )
             case [option, *values]:
                 current.setdefault(option.replace("_", "-"), []).append(" ".join(values))
     for name, options in stanzas.items():
-        _add(found, name, options)
-    return found
+        _add(interfaces, name, options)
+    return interfaces
 
 
-def _add(found: NetworkInterfaces, name: str, options: dict[str, list[str]]) -> None:
+def _add(interfaces: NetworkInterfaces, name: str, options: dict[str, list[str]]) -> None:
     is_virtual = name == "lo" or "." in name or "vlan-raw-device" in options
     vrf = options.get("vrf", [""])[-1]
     for option, values in options.items():
@@ -93,40 +93,40 @@ def _add(found: NetworkInterfaces, name: str, options: dict[str, list[str]]) -> 
                 masks = options.get("netmask", [])
                 for value in values:
                     whole = value if "/" in value or not masks else f"{value}/{masks[0]}"
-                    _address(found, name, whole)
+                    _address(interfaces, name, whole)
             case "netmask":
                 pass
             case "gateway" | "iface" if vrf == _MANAGEMENT:
                 pass
             case "vrf":
-                found.row("INTERFACE", name, vrf_name=vrf)
+                interfaces.row("INTERFACE", name, vrf_name=vrf)
             case "bond-slaves" | "bridge-ports":
                 is_virtual = True
                 is_bond = option == "bond-slaves"
                 table = "PORTCHANNEL_MEMBER" if is_bond else "BRIDGE_MEMBER"
-                found.row(*(("PORTCHANNEL", name) if is_bond else ("BRIDGE", name)))
+                interfaces.row(*(("PORTCHANNEL", name) if is_bond else ("BRIDGE", name)))
                 for port in text.split():
-                    found.row(table, f"{name}|{port}")
+                    interfaces.row(table, f"{name}|{port}")
             case "bond-min-links":
-                found.row("PORTCHANNEL", name, min_links=text)
+                interfaces.row("PORTCHANNEL", name, min_links=text)
             case "vrf-table":
                 is_virtual = True
             case "link-down":
                 if text in ("yes", "on", "1"):
-                    found.row("PORT", name, admin_status="down")
+                    interfaces.row("PORT", name, admin_status="down")
             case _ if option not in _WITHOUT_EFFECT:
-                found.unclear.append(f"{name}: {option} {text}"[:100])
+                interfaces.unclear.append(f"{name}: {option} {text}"[:100])
     if not is_virtual:
-        found.row("PORT", name)
+        interfaces.row("PORT", name)
 
 
-def _address(found: NetworkInterfaces, name: str, text: str) -> None:
+def _address(interfaces: NetworkInterfaces, name: str, text: str) -> None:
     try:
         address = ipaddress.ip_interface(text)
     except ValueError:
-        found.unclear.append(f"{name}: address {text[:60]}")
+        interfaces.unclear.append(f"{name}: address {text[:60]}")
         return
-    found.row("LOOPBACK_INTERFACE" if name == "lo" else "INTERFACE", f"{name}|{address}")
+    interfaces.row("LOOPBACK_INTERFACE" if name == "lo" else "INTERFACE", f"{name}|{address}")
 
 
 KIND = FileKind(

@@ -35,7 +35,7 @@ def certain_state(
     unsure = {
         fabric.switches[number].name
         for number, text in state.core.problems
-        if any(said in text for said in _OTHER_STEPS)
+        if any(step in text for step in _OTHER_STEPS)
     }
     if not unsure:
         return state

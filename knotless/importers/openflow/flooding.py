@@ -82,7 +82,7 @@ def names_reserved(rules: SwitchRules) -> bool:
 def name_ports(rules: SwitchRules, unread: Sequence[Rule], switch: Flooder) -> NamedPorts:
     """Return the rules of a switch, and those ``unread``, with numbers of ports that are in use."""
     doubled = [_doubled(rule) for rule in rules.rules]
-    made: list[Rule] = []
+    named: list[Rule] = []
     left = [_doubled(rule) for rule in unread]
     faults: dict[str, None] = {}
     unsure: dict[str, None] = {}
@@ -93,7 +93,7 @@ def name_ports(rules: SwitchRules, unread: Sequence[Rule], switch: Flooder) -> N
             left.append(rule._replace(actions=()))
             continue
         if sends_to(rule.actions, (NORMAL,)):
-            made += _to_learned(rule, switch)
+            named += _to_learned(rule, switch)
             if switch.in_loop:
                 faults["NORMAL floods in a loop of cables; which ports spanning tree blocks"] = None
                 left.append(rule._replace(actions=()))
@@ -101,7 +101,7 @@ def name_ports(rules: SwitchRules, unread: Sequence[Rule], switch: Flooder) -> N
         if sends_to(rule.actions, (NORMAL, FLOOD)) and switch.not_flooded is None:
             unsure["which ports are flooded: its dump-ports-desc"] = None
             left.append(rule._replace(actions=()))
-        made.append(rule._replace(actions=_named(rule.actions, switch)))
+        named.append(rule._replace(actions=_named(rule.actions, switch)))
     groups = []
     for group in rules.groups:
         if any(sends_to(bucket, (NORMAL,)) for bucket in group.buckets):
@@ -113,10 +113,10 @@ def name_ports(rules: SwitchRules, unread: Sequence[Rule], switch: Flooder) -> N
         if buckets != group.buckets and switch.not_flooded is None:
             faults["which ports groups flood: its dump-ports-desc"] = None
         groups.append(replace(group, buckets=buckets))
-    made += [
+    named += [
         Rule(0, 2 * TOP_PRIORITY, (Field("in_port", port),)) for port in sorted(switch.blocked)
     ]
-    ordered = SwitchRules(tuple(sorted(made, key=attrgetter("order"))), tuple(groups))
+    ordered = SwitchRules(tuple(sorted(named, key=attrgetter("order"))), tuple(groups))
     return NamedPorts(ordered, tuple(left), tuple(faults), tuple(unsure))
 
 
@@ -181,12 +181,12 @@ def _to_learned(rule: Rule, switch: Flooder) -> Iterator[Rule]:
             continue
         untagged = Field("vlan_vid", 0)
         match = {**wanted, "eth_dst": to, "vlan_vid": wanted.get("vlan_vid", untagged)}
-        known = (Output(port),) if port and port not in switch.blocked else ()
+        outputs = (Output(port),) if port and port not in switch.blocked else ()
         others = tuple(action for action in rule.actions if action != Output(NORMAL))
         yield rule._replace(
             priority=rule.priority + 1,
             match=match_order(match.values()),
-            actions=(*_named(others, switch), *known),
+            actions=(*_named(others, switch), *outputs),
         )
 
 

@@ -41,9 +41,9 @@ def _read(content: Content) -> OvsPorts:
     name: str | None = None
     numbers: dict[str, int] = {}
     not_flooded, blocked = set[int](), set[int]()
-    found = [*_PORT.finditer(content.text)]
-    ends = [match.start() for match in found[1:]] + [len(content.text)]
-    for match, end in zip(found, ends, strict=False):
+    matches = [*_PORT.finditer(content.text)]
+    ends = [match.start() for match in matches[1:]] + [len(content.text)]
+    for match, end in zip(matches, ends, strict=False):
         number, port = match.groups()
         if number == "LOCAL":
             name = port

@@ -169,11 +169,11 @@ def _connected(
         for router in routers:
             for text in missing_routes(router, dumped[router.name]):
                 findings.gap(text)
-        known = frozenset(name for name, of_router in dumped.items() if of_router is not None)
+        with_routes = frozenset(name for name, of_router in dumped.items() if of_router is not None)
     else:
         compute = static_routes if routes_by == "static" else computed_routes
         routes = dict(compute(routers, cabling, findings))
-        known = frozenset(routes)
+        with_routes = frozenset(routes)
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
     if cabling.absent:
@@ -183,7 +183,7 @@ def _connected(
     routes = {router.name: {**routes[router.name], **wiring.own_routes(router)} for router in kept}
     for text in (text for router in kept for text in _switched(router, wiring)):
         findings.gap(text)
-    return _Connected(kept, routes, known, wiring)
+    return _Connected(kept, routes, with_routes, wiring)
 
 
 def _routed(
@@ -195,11 +195,14 @@ def _routed(
 ) -> tuple[RouterFabric, Destinations]:
     """Follow the routes of all routers to every address that one of them tells apart."""
     routers, routes = connected.routers, connected.routes
-    known = {router: of if router in connected.known else None for router, of in routes.items()}
+    routes_by_router = {
+        router: router_routes if router in connected.known else None
+        for router, router_routes in routes.items()
+    }
 
     def reached(routed: RouterFabric) -> Destinations:
         unread = unread_ports(routed, routers, routes)
-        return destinations_of(routed, known, tunnels, servers, unread, findings)
+        return destinations_of(routed, routes_by_router, tunnels, servers, unread, findings)
 
     routed = router_fabric(name, routers, routes, connected.wiring)
     destinations = reached(routed)

@@ -166,15 +166,15 @@ class _Learned:
 
     def _learn(self, family: _Family) -> None:
         alike: dict[object, list[str]] = {}
-        for prefix, known in family.origins.items():
+        for prefix, origins in family.origins.items():
             waiting = tuple(
                 number
                 for number, speaker in enumerate(self._speakers)
-                if speaker.configuration.waits_for_fib and number not in known
+                if speaker.configuration.waits_for_fib and number not in origins
                 if prefix in speaker.connected or prefix in self._tables[number].near
             )
             kind = (
-                tuple(known.items()),
+                tuple(origins.items()),
                 tuple(family.changes[prefix].values()),
                 waiting,
                 prefix == _DEFAULT[family.name],

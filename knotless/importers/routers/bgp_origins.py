@@ -52,8 +52,8 @@ class Origins:
             if speaker.configuration.asn is None:
                 continue
             for prefix, route in self._originated(speaker, self._tables[number], family):
-                known = origins.setdefault(prefix, {})
-                known[number] = min(route, known.get(number, route), key=_preferred)
+                by_speaker = origins.setdefault(prefix, {})
+                by_speaker[number] = min(route, by_speaker.get(number, route), key=_preferred)
         return origins
 
     def _originated(

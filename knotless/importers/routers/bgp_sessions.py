@@ -136,10 +136,10 @@ def _compare(router: Router, configuration: FrrConfiguration, findings: Findings
     asn = router.table("DEVICE_METADATA").get("localhost", {}).get("bgp_asn", "None")
     if asn.isdecimal() and configuration.asn not in (None, int(asn)):
         findings.gap(f"which AS {router.name} has: {configuration.asn} (FRR) or {asn} (CONFIG_DB)")
-    known = {route.prefix for route in configuration.static}
+    static = {route.prefix for route in configuration.static}
     for key in router.table("STATIC_ROUTE"):
         vrf, _, text = key.rpartition("|")
-        if vrf in ("", "default") and prefix_of(text).text not in known:
+        if vrf in ("", "default") and prefix_of(text).text not in static:
             findings.gap(
                 f"whether {router.name} has the static route to {text}, which is in CONFIG_DB and"
                 " not in FRR's file"

@@ -187,10 +187,10 @@ def _by_lldp(
     routers: Sequence[Router],
     interfaces: Interfaces,
     names: _Names,
-    found: tuple[Cabling, UnreadNeighbours],
+    cabled: tuple[Cabling, UnreadNeighbours],
     findings: Findings,
 ) -> None:
-    cabling, unread = found
+    cabling, unread = cabled
     for router in routers:
         for heard in router.heard or ():
             port = (router.name, heard.interface)
@@ -261,14 +261,14 @@ def _by_next_hop(
     for router in routers:
         for interface, address in interfaces[router.name].addresses():
             port_of.setdefault(str(address.ip), set()).update(_ends(router, interface, interfaces))
-    known = {*cabling.peers, *cabling.outside}
+    connected = {*cabling.peers, *cabling.outside}
     for router in routers:
         for hop in (hop for hops in distinct(routes[router.name]) for hop in hops):
             far = port_of.get(hop.address or "", set())
             for port in _ends(router, hop.interface or "", interfaces) if len(far) == 1 else ():
                 (end,) = far
-                if end[0] != router.name and not {port, end} & known:
-                    known |= {port, end}
+                if end[0] != router.name and not {port, end} & connected:
+                    connected |= {port, end}
                     yield port, end
 
 
@@ -307,11 +307,11 @@ def _by_prefix(
                 if interface and not of_router.own(interface, routed=False):
                     ends = _ends(router, interface, interfaces)
                     sharing.setdefault(prefix_of(text).text, set()).update(ends)
-    known = {*cabling.peers, *cabling.outside}
+    connected = {*cabling.peers, *cabling.outside}
     for text, ends_of_text in sharing.items():
         network = ipaddress.ip_network(text)
         between_two = network.prefixlen >= _POINT_TO_POINT[network.version]
-        if len(ends_of_text) == 2 and not ends_of_text & known:
+        if len(ends_of_text) == 2 and not ends_of_text & connected:
             a, b = sorted(ends_of_text)
             if a[0] != b[0] and (between_two or {a, b} & routed):
                 yield a, b

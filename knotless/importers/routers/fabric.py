@@ -50,8 +50,10 @@ class Wiring:
         """Return why an interface leads to the device itself, which none with a neighbour does."""
         of_router = self.interfaces[router]
         ports = [(router, port) for port in of_router.ports(interface)]
-        known = any(port in self.cabling.peers or port in self.cabling.outside for port in ports)
-        return of_router.own(interface, routed=routed or known)
+        is_cabled = any(
+            port in self.cabling.peers or port in self.cabling.outside for port in ports
+        )
+        return of_router.own(interface, routed=routed or is_cabled)
 
     def ports(self, router: str, interface: str) -> tuple[str, ...]:
         """Return the physical ports of an interface: of a LAG its members, of a VLAN none."""
@@ -81,7 +83,8 @@ class Wiring:
         """
         networks = self.interfaces[router].networks.get(hop.interface or "")
         return hop.address is not None or (
-            networks is not None and not any(prefix_of(str(of)).has(prefix) for of in networks)
+            networks is not None
+            and not any(prefix_of(str(network)).has(prefix) for network in networks)
         )
 
     def explain(self, router: str, interface: str) -> str:

@@ -147,10 +147,10 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
 
 
 def _routes(router: Router, wiring: Wiring) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
-    known = chosen_routes(router, Findings())
-    if known is None:
+    chosen = chosen_routes(router, Findings())
+    if chosen is None:
         raise StateError(f"the routes of {router.name} are not known")
-    routes = {**connected_routes(router), **known, **wiring.own_routes(router)}
+    routes = {**connected_routes(router), **chosen, **wiring.own_routes(router)}
     if any("@" in text for text in routes):
         raise StateError(f"{router.name} is a bridge")
     return parsed_routes(routes)

@@ -189,9 +189,9 @@ def destinations_of(
     )
     sent[: len(own_kinds)] &= _in_one_space(attached, sent_spaces, len(own_kinds))
     next_hops = _next_hops(routed, by_layer, [*owners, *homes], actions, len(plain), len(tunnels))
-    at = [(index[router], routed.port[router, port]) for router, port in unread]
+    ends_of_unread = [(index[router], routed.port[router, port]) for router, port in unread]
     return Destinations(
-        replace(next_hops, ends=[*next_hops.ends, *at], unread=len(unread)),
+        replace(next_hops, ends=[*next_hops.ends, *ends_of_unread], unread=len(unread)),
         tuple(texts),
         sent,
         1 + len(tunnels),
@@ -295,7 +295,7 @@ def matched_actions(
     Those of shorter prefixes follow, see :meth:`Ranges.matched`.
     """
     name, wiring, _ = router
-    known: dict[tuple[int, tuple[bool, ...]], int] = {}
+    numbers: dict[tuple[int, tuple[bool, ...]], int] = {}
     direct: dict[int, list[NextHop]] = {}
     numbered: list[tuple[Prefix, int]] = []
     for prefix, hops in routes:
@@ -304,9 +304,9 @@ def matched_actions(
         if id(hops) not in direct:
             direct[id(hops)] = [hop for hop in hops if hop.address is None]
         exits = tuple(wiring.leaves(name, hop, prefix) for hop in direct[id(hops)])
-        if (id(hops), exits) not in known:
-            known[id(hops), exits] = _action(router, hops, actions, findings, prefix)
-        numbered.append((prefix, known[id(hops), exits]))
+        if (id(hops), exits) not in numbers:
+            numbers[id(hops), exits] = _action(router, hops, actions, findings, prefix)
+        numbered.append((prefix, numbers[id(hops), exits]))
     return ranges.matched(numbered)
 
 

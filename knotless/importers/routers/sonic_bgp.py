@@ -103,9 +103,9 @@ def of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
 
 def _not_followed(router: Router, metadata: Fields) -> Iterator[str]:
     """Yield the tables and fields that change the configuration otherwise than is known here."""
-    known = _FOLLOWED | _TABLES_WITHOUT_EFFECT.keys()
+    handled = _FOLLOWED | _TABLES_WITHOUT_EFFECT.keys()
     for table, rows in router.tables.items():
-        if rows and table.startswith(("BGP_", *_POLICIES)) and table not in known:
+        if rows and table.startswith(("BGP_", *_POLICIES)) and table not in handled:
             yield table
     for key, fields in router.table("BGP_DEVICE_GLOBAL").items():
         for name, value in fields.items():

@@ -119,8 +119,8 @@ class _Reader:
 
     def _is_listed(self, port: str) -> bool:
         buffers, maps = self.buffers, self.router.table("PORT_QOS_MAP")
-        known = (buffers.groups, buffers.queues, self.queues, maps)
-        return any(port in ports for ports in known) or port in (self.qos or {})
+        tables = (buffers.groups, buffers.queues, self.queues, maps)
+        return any(port in ports for ports in tables) or port in (self.qos or {})
 
     def _pools(self) -> Iterator[tuple[str, Pool]]:
         reserved: Counter[str] = Counter()
@@ -231,9 +231,9 @@ class _Reader:
             if any(number(row.get(rate, "")) for rate in _SHAPING):
                 self._leave_out(f"the rates (pir, cir) of SCHEDULER|{name[:40]}", port)
             weight = None if strict else number(row.get("weight", "1"))
-            made = self._made(Scheduled, priorities=(queue,), strict=strict, weight=weight)
-            if made is not None:
-                chosen.append(made)
+            scheduled = self._made(Scheduled, priorities=(queue,), strict=strict, weight=weight)
+            if scheduled is not None:
+                chosen.append(scheduled)
         return tuple(chosen)
 
     def _marking(self, port: str) -> tuple[Marking, ...]:
@@ -263,15 +263,15 @@ class _Reader:
             if not (least.isdecimal() and number(most) and number(percent)):
                 self._leave_out(f"the thresholds and probability of WRED_PROFILE|{name[:40]}", port)
                 continue
-            made = self._made(
+            marked = self._made(
                 Marking,
                 priorities=(queue,),
                 kmin_bytes=number(least),
                 kmax_bytes=number(most),
                 pmax=number(percent) / 100,
             )
-            if made is not None:
-                marking.append(made)
+            if marked is not None:
+                marking.append(marked)
         return tuple(marking)
 
     def _lossless_queues(self, port: str) -> set[int]:

@@ -115,11 +115,11 @@ def _storms(tables: Config) -> dict[str, str]:
     counters = tables.get("COUNTERS", {})
     for queue, row in tables.get("COUNTERS_QUEUE_NAME_MAP", {}).items():
         fields = counters.get(row.get("", ""), {})
-        found = tuple(
-            fields.get(f"PFC_WD_QUEUE_STATS_DEADLOCK_{what}", "")
-            for what in ("DETECTED", "RESTORED")
+        counted = (
+            fields.get("PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", ""),
+            fields.get("PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED", ""),
         )
-        detected.setdefault(queue, (found[0], found[1]))
+        detected.setdefault(queue, counted)
     return {
         queue: f"{_number(storms)} storms detected, {_number(restored)} restored"
         for queue, (storms, restored) in detected.items()

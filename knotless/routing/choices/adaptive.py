@@ -48,5 +48,5 @@ class AdaptiveChoice(NextHopChoice):
         """
         return {"stays": self.sets.stays, **super().as_json(plan)}
 
-    def _listed(self, channels: Channels, at: int, to: int) -> list[int] | list[str]:
-        return [channels.name(*hop) for hop in self.sets.hops_at(at, to)]
+    def _listed(self, channels: Channels, switch: int, to: int) -> list[int] | list[str]:
+        return [channels.name(*hop) for hop in self.sets.hops_at(switch, to)]

@@ -63,48 +63,50 @@ class NextHopChoice(Choice):
         switches, channels = plan.channels.names, plan.channels
         to_hosts = [to for to, name in enumerate(switches) if plan.fabric.hosts_at[name]]
         next_hops = {
-            name: {switches[to]: self._listed(channels, at, to) for to in to_hosts if to != at}
-            for at, name in enumerate(switches)
+            name: {
+                switches[to]: self._listed(channels, switch, to) for to in to_hosts if to != switch
+            }
+            for switch, name in enumerate(switches)
         }
         return {"next_hops": next_hops}
 
-    def _listed(self, channels: Channels, at: int, to: int) -> list[int] | list[str]:
+    def _listed(self, channels: Channels, switch: int, to: int) -> list[int] | list[str]:
         """Return the output ports of one set."""
-        return [int(channels.out_port[channel]) for channel in self.sets.at(at, to)]
+        return [int(channels.out_port[channel]) for channel in self.sets.choices(switch, to)]
 
     def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:
         """Return the channels of flows, of which each switch picks the next."""
-        (plan, _, at, to), sets = flows, self.sets
+        (plan, _, current, to), sets = flows, self.sets
         hops: list[Ints] = []
-        while (moving := at != to).any():
+        while (moving := current != to).any():
             flow = np.flatnonzero(moving)
-            here = to[flow], at[flow]
-            place = pick(flow, at[flow], sets.sizes[here])
-            channel = np.full(len(at), -1, dtype=np.int32)
+            here = to[flow], current[flow]
+            place = pick(flow, current[flow], sets.sizes[here])
+            channel = np.full(len(current), -1, dtype=np.int32)
             channel[flow] = sets.channels[sets.firsts[here] + place]
-            at = at.copy()
-            at[flow] = plan.channels.head[channel[flow]]
+            current = current.copy()
+            current[flow] = plan.channels.head[channel[flow]]
             hops.append(channel)
         return hops
 
     def split_loads(self, flows: Flows) -> dict[str, Loads]:
         """Return the loads if each set splits flows equally."""
-        (plan, _, at, to), sets = flows, self.split_sets
+        (plan, _, current, to), sets = flows, self.split_sets
         channels, count = plan.channels, len(plan.channels.names)
         loads = np.zeros(len(channels))
-        cells = to.astype(np.int64) * count + at
+        cells = to.astype(np.int64) * count + current
         weights: NDArray[np.float64] = np.ones(len(cells))
         while len(cells):
             # Flows that meet at a switch on their way to another go on together.
             cells, merged = np.unique(cells, return_inverse=True)
             weights = np.bincount(merged, weights).astype(np.float64)
-            to, at = np.divmod(cells, count)
-            onward = to != at
-            to, at, weights = to[onward], at[onward], weights[onward]
-            size = sets.sizes[to, at]
+            to, current = np.divmod(cells, count)
+            onward = to != current
+            to, current, weights = to[onward], current[onward], weights[onward]
+            size = sets.sizes[to, current]
             each = np.repeat(np.arange(len(to)), size)
             place = np.arange(len(each)) - np.repeat(np.cumsum(size) - size, size)
-            channel = sets.channels[sets.firsts[to, at][each] + place]
+            channel = sets.channels[sets.firsts[to, current][each] + place]
             share = (weights / size)[each]
             loads += np.bincount(channel, share, len(channels))
             cells, weights = to[each] * count + channels.head[channel], share

@@ -66,19 +66,19 @@ class SourceTables:
         Yields, hop by hop, the channel of each path and its virtual channel; -1 where it has ended.
         A path that does not end is followed for as many hops as there are switches.
         """
-        at, held, vc = source.copy(), np.full_like(source, -1), np.zeros_like(source)
+        current, held, vc = source.copy(), np.full_like(source, -1), np.zeros_like(source)
         left = over.copy()
         for _ in channels.names:
-            left[self.intermediate[at] == left] = -1
-            channel = np.where(left < 0, self.direct[target, at], self.towards[left, at])
-            channel = np.where((at == target) & (left < 0), np.int32(-1), channel)
+            left[self.intermediate[current] == left] = -1
+            channel = np.where(left < 0, self.direct[target, current], self.towards[left, current])
+            channel = np.where((current == target) & (left < 0), np.int32(-1), channel)
             moving = channel >= 0
             if not moving.any():
                 return
             rising = self.rises[self.kind[held], self.kind[channel]] & (held >= 0)
             vc = vc + rising
             yield channel, np.where(moving, vc, -1)
-            at, held = np.where(moving, channels.head[channel], at), channel
+            current, held = np.where(moving, channels.head[channel], current), channel
 
 
 @dataclass(frozen=True)
@@ -159,18 +159,24 @@ class SourceChoices(Choice):
         output = [channels.name(channel, 0).rpartition("/")[0] for channel in range(len(channels))]
         to_hosts = [number for number, name in enumerate(names) if plan.fabric.hosts_at[name]]
 
-        def listed(table: Ints, goals: Mapping[int, str], at: int) -> dict[str, str]:
-            entries = {name: int(table[goal, at]) for goal, name in goals.items()}
+        def listed(table: Ints, goals: Mapping[int, str], switch: int) -> dict[str, str]:
+            entries = {name: int(table[goal, switch]) for goal, name in goals.items()}
             return {name: output[channel] for name, channel in entries.items() if channel >= 0}
 
         switches = {to: names[to] for to in to_hosts}
         numbers = {number: str(number) for number in range(len(tables.towards))}
         return {
-            "direct": {name: listed(tables.direct, switches, at) for at, name in enumerate(names)},
-            "towards": {name: listed(tables.towards, numbers, at) for at, name in enumerate(names)},
+            "direct": {
+                name: listed(tables.direct, switches, switch) for switch, name in enumerate(names)
+            },
+            "towards": {
+                name: listed(tables.towards, numbers, switch) for switch, name in enumerate(names)
+            },
             "over": {
-                names[at]: {names[to]: self.between(at, to) for to in to_hosts if to != at}
-                for at in to_hosts
+                names[switch]: {
+                    names[to]: self.between(switch, to) for to in to_hosts if to != switch
+                }
+                for switch in to_hosts
             },
             "intermediate": dict(zip(names, tables.intermediate.tolist(), strict=True)),
             "kind": dict(zip(output, tables.kind.tolist(), strict=True)),
@@ -256,7 +262,7 @@ class StagedTable:
         shortest = np.full(goals * count, FAR, dtype=np.int32)
         np.minimum.at(shortest, key, length)
         kept = length == shortest[key]
-        choices = Choices.of(channel[kept].astype(np.int32), key[kept], goals * count)
+        choices = Choices.grouped(channel[kept].astype(np.int32), key[kept], goals * count)
         turn = np.arange(goals)[:, None] + np.arange(count)
         chosen = choices.pick(np.arange(goals * count), turn.reshape(-1)).reshape(goals, count)
         reached = chosen >= 0
@@ -306,13 +312,13 @@ def _followed(
 ) -> tuple[Mask, Ints]:
     """Return whether each path arrives and passes no switch twice, and its highest VC."""
     to = np.full_like(source, target)
-    at: Ints = source
+    current: Ints = source
     highest: Ints = np.zeros_like(source)
     passed: list[Ints] = [source]
     for channel, vc in tables.hops(channels, source, to, via):
-        at = np.where(channel >= 0, channels.head[channel], at)
-        passed.append(np.where(channel >= 0, at, np.int32(-1)))
+        current = np.where(channel >= 0, channels.head[channel], current)
+        passed.append(np.where(channel >= 0, current, np.int32(-1)))
         highest = np.maximum(highest, vc)
     visits = np.sort(np.stack(passed, axis=1), axis=1)
     again = ((visits[:, 1:] == visits[:, :-1]) & (visits[:, 1:] >= 0)).any(axis=1)
-    return (at == target) & ~again, highest
+    return (current == target) & ~again, highest

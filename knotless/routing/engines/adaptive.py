@@ -118,27 +118,27 @@ def _by_dimension(task: Task, reached: Mask) -> _Escape | None:
     will, and otherwise on the second: so this depends on the switch and the destination alone.
     None: the fabric has no dimensions, or lacks links.
     """
-    found = dimension_order(task)
-    if found is None or (reached & ~_leads_on(task.channels, found)).any():
+    order = dimension_order(task)
+    if order is None or (reached & ~_leads_on(task.channels, order)).any():
         return None
     try:
         engine = dor if task.fabric.grid is not None else hyperx
         routes = engine.route(replace(task, vcs=None, select="spread"))
     except PlanError:
         return None
-    vc = np.ones(found.shape, dtype=np.uint8)
-    if not _closes_no_cycle(task.channels, found):
+    vc = np.ones(order.shape, dtype=np.uint8)
+    if not _closes_no_cycle(task.channels, order):
         vc += ~wraps(task)
     of_trees = np.where(routes.tree_channels >= 0, routes.tree_priorities + 1, 0)
-    return _Escape(found, vc, False, routes.tree_channels, of_trees.astype(np.uint8))
+    return _Escape(order, vc, False, routes.tree_channels, of_trees.astype(np.uint8))
 
 
 def _leads_on(channels: Channels, taken: Mask) -> Mask:
     """Return whether a channel leads on to each switch from each, (destinations, switches)."""
-    found = np.zeros((len(taken), len(channels.names)), dtype=np.bool_)
+    leads_on = np.zeros((len(taken), len(channels.names)), dtype=np.bool_)
     destination, channel = np.nonzero(taken)
-    found[destination, channels.tail[channel]] = True
-    return found
+    leads_on[destination, channels.tail[channel]] = True
+    return leads_on
 
 
 def _closes_no_cycle(channels: Channels, taken: Mask) -> bool:
@@ -159,8 +159,8 @@ def _sets(channels: Channels, shortest: Mask, escape: _Escape) -> NextHopSets:
     """Return the sets: shortest paths on virtual channel 0 by preference, then the escape."""
     count = len(channels.names)
     destination, channel = np.nonzero(shortest)
-    at = channels.tail[channel]
-    cell = destination * count + at
+    tails = channels.tail[channel]
+    cell = destination * count + tails
     sizes = np.bincount(cell, minlength=count * count)
     number = np.zeros(len(cell), dtype=np.int64)
     number[np.argsort(cell, kind="stable")] = np.arange(len(cell)) - np.repeat(
@@ -169,7 +169,7 @@ def _sets(channels: Channels, shortest: Mask, escape: _Escape) -> NextHopSets:
     to, by = np.nonzero(escape.taken)
     cells = np.concatenate([cell, to * count + channels.tail[by]])
     vcs = np.concatenate([np.zeros(len(cell), dtype=np.uint8), escape.vc[to, by]])
-    places = np.concatenate([(number - at - destination) % sizes[cell], by])
+    places = np.concatenate([(number - tails - destination) % sizes[cell], by])
     order = np.lexsort((places, vcs > 0, cells))
     ends = np.cumsum(np.bincount(cells, minlength=count * count)).astype(np.uint32)
     taken = np.concatenate([channel, by])[order].astype(np.int32)

@@ -21,7 +21,7 @@ from knotless.routing.phased_routes import broadcast_trees, refuse_apart, routes
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 LOCAL, GLOBAL = 0, 1
-MINIMAL_PHASES = Phases.of(
+MINIMAL_PHASES = Phases.from_steps(
     [(0, LOCAL, 1), (0, GLOBAL, 2), (1, GLOBAL, 2), (2, LOCAL, 3)], priority=[0, 0, 0, 1]
 )
 """Phases: begin; after a local, a global, and the last local channel."""

@@ -28,7 +28,7 @@ from knotless.routing.phased_routes import broadcast_trees, refuse_apart, routes
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 UP, GLOBAL, DOWN = 0, 1, 2
-MINIMAL_PHASES = Phases.of(
+MINIMAL_PHASES = Phases.from_steps(
     [(0, UP, 1), (1, GLOBAL, 2), (1, DOWN, 3), (2, DOWN, 3)], priority=[0, 0, 0, 0]
 )
 """Phases: begin; after a channel up, a global one, one down."""
@@ -75,7 +75,7 @@ def route_valiant(task: Task) -> Routes:
     paths, count = SegmentedPaths(channels, rows, _LONGEST), len(channels.names)
     links, local = GlobalLinks(channels, group), between_switches(channels, kind != GLOBAL)
     ups, downs = (np.flatnonzero(kind == which).astype(np.int32) for which in (UP, DOWN))
-    up, down = (Choices.of(some, channels.tail[some], count) for some in (ups, downs))
+    up, down = (Choices.grouped(some, channels.tail[some], count) for some in (ups, downs))
     target_group = group[paths.target]
     over = links.third_groups(paths, task.layer)
     apart = paths.here != paths.target

@@ -82,8 +82,8 @@ def route_dimwar(task: Task) -> Routes:
             (over, 0, two_hops),
             (target, two_hops.astype(np.int32), source != target),
         ):
-            at = number[paths.here]
-            there = switch_of[at + (goal - at // stride % size) * stride]
+            current = number[paths.here]
+            there = switch_of[current + (goal - current // stride % size) * stride]
             key = paths.here.astype(np.int64) * count + np.maximum(there, 0)
             channel = np.where(there >= 0, links.pick(key, paths.turn), np.int32(-1))
             paths.take(channel, moving, priority)
@@ -100,7 +100,7 @@ def _places(task: Task, engine: str) -> tuple[tuple[int, ...], Ints]:
 def _in_order(dims: int) -> Phases:
     """Return the phases of dimension order: phase d + 1 follows a hop in dimension d."""
     steps = [(phase, d, d + 1) for phase in range(dims + 1) for d in range(phase, dims)]
-    return Phases.of(steps, priority=[0] * (dims + 1))
+    return Phases.from_steps(steps, priority=[0] * (dims + 1))
 
 
 def _kinds(task: Task, dims: tuple[int, ...], number: Ints) -> Ints:

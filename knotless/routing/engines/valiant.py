@@ -72,7 +72,7 @@ def shortest_channels(task: Task, hops: Ints) -> Ints:
     channels, count = task.channels, len(task.channels.names)
     to, channel = np.nonzero(hops[:, channels.head] + 1 == hops[:, channels.tail])
     keys = to * count + channels.tail[channel]
-    choices = Choices.of(channel.astype(np.int32), keys, count * count)
+    choices = Choices.grouped(channel.astype(np.int32), keys, count * count)
     numbers = np.arange(count, dtype=np.int64)
     key = numbers[:, None] * count + numbers[None, :]
     return choices.pick(key, numbers[:, None] + numbers[None, :])
@@ -103,7 +103,7 @@ def _in_order(paths: SegmentedPaths, layer: int) -> Ints:
     count = paths.here.shape[1]
     both = np.arange(count)
     first, second = np.nonzero((both[:, None] < both) & (both[:, None] > 0))
-    over = Choices.of(first.astype(np.int32), (first + second) % count, count)
+    over = Choices.grouped(first.astype(np.int32), (first + second) % count, count)
     step = over.pick((paths.target - paths.here) % count, paths.turn + layer)
     via = np.where(step >= 0, (paths.here + step) % count, paths.target)
     return np.where(paths.here == paths.target, paths.target, via).astype(np.int32)

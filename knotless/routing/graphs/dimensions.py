@@ -30,12 +30,12 @@ def dimension_order(task: Task) -> Mask | None:
     placed = _coordinates(task)
     if placed is None:
         return None
-    sizes, at = placed
-    tail, head = at[task.channels.tail], at[task.channels.head]
-    first = _first_difference(at)[:, task.channels.tail]
+    sizes, place = placed
+    tail, head = place[task.channels.tail], place[task.channels.head]
+    first = _first_difference(place)[:, task.channels.tail]
     taken = np.zeros(first.shape, dtype=np.bool_)
     for d, size in enumerate(sizes):
-        goal, here = at[:, d][:, None], tail[:, d]
+        goal, here = place[:, d][:, None], tail[:, d]
         in_dimension = tail[:, d] != head[:, d]  # channels of these fabrics are in a single one
         if task.fabric.grid is None:
             right = head[:, d] == goal
@@ -52,15 +52,15 @@ def wraps(task: Task) -> Mask:
     """
     placed = _coordinates(task)
     assert placed is not None  # noqa: S101 - dimension_order() has seen them
-    sizes, at = placed
-    tail = at[task.channels.tail]
-    first = _first_difference(at)[:, task.channels.tail]
-    found = np.zeros(first.shape, dtype=np.bool_)
+    sizes, place = placed
+    tail = place[task.channels.tail]
+    first = _first_difference(place)[:, task.channels.tail]
+    wrapping = np.zeros(first.shape, dtype=np.bool_)
     for d, size in enumerate(sizes):
-        goal, here = at[:, d][:, None], tail[:, d]
+        goal, here = place[:, d][:, None], tail[:, d]
         forward = _step(task, goal - here, here, size) > 0
-        found |= (first == d) & np.where(forward, goal < here, goal > here)
-    return found
+        wrapping |= (first == d) & np.where(forward, goal < here, goal > here)
+    return wrapping
 
 
 def _coordinates(task: Task) -> tuple[tuple[int, ...], Ints] | None:
@@ -80,15 +80,15 @@ def _coordinates(task: Task) -> tuple[tuple[int, ...], Ints] | None:
     return sizes, np.stack(columns, axis=1).astype(np.int32)
 
 
-def _first_difference(at: Ints) -> NDArray[np.int64]:
+def _first_difference(place: Ints) -> NDArray[np.int64]:
     """Return the first dimension in which each switch differs from each destination.
 
     Shape (destinations, switches); at the destination itself, any.
     """
-    found: NDArray[np.int64] = np.zeros((len(at), len(at)), dtype=np.int64)
-    for d in reversed(range(at.shape[1])):
-        found = np.where(at[:, d][:, None] != at[:, d], d, found)
-    return found
+    first: NDArray[np.int64] = np.zeros((len(place), len(place)), dtype=np.int64)
+    for d in reversed(range(place.shape[1])):
+        first = np.where(place[:, d][:, None] != place[:, d], d, first)
+    return first
 
 
 def _step(task: Task, offset: Ints, here: Ints, size: int) -> Ints:

@@ -33,10 +33,10 @@ def member_of(task: Task, engine: str, *families: str) -> Membership:
         The fabric belongs to another family, or to none.
 
     """
-    found = member_and_numbers(task.fabric)
-    if found is None or found[0].name not in families:
+    member = member_and_numbers(task.fabric)
+    if member is None or member[0].name not in families:
         raise PlanError(
             f"{engine} needs a fabric of the family {' or '.join(families)}, which"
             f" {task.fabric.name} is not; updown runs on any fabric"
         )
-    return Membership(found[0], np.array(found[1], dtype=np.int32))
+    return Membership(member[0], np.array(member[1], dtype=np.int32))

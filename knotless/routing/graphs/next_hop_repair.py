@@ -58,10 +58,10 @@ def path_lengths(sets: NextHopSets, channels: Channels) -> Places:
     count = len(channels.names)
     switches = np.arange(count)
     lengths = np.zeros((count, count), dtype=np.int64)
-    at, first = np.broadcast_to(switches, (count, count)).copy(), sets.firsts
-    while (moving := (sets.sizes > 0)[switches[:, None], at]).any():
+    current, first = np.broadcast_to(switches, (count, count)).copy(), sets.firsts
+    while (moving := (sets.sizes > 0)[switches[:, None], current]).any():
         to = np.nonzero(moving)[0]
-        at[moving] = channels.head[sets.channels[first[to, at[moving]]]]
+        current[moving] = channels.head[sets.channels[first[to, current[moving]]]]
         lengths += moving
     return lengths
 
@@ -75,7 +75,7 @@ def changed_paths(old: NextHopSets, new: NextHopSets, channels: Channels) -> Mas
         for entries, sets in zip(every, (old, new), strict=True)
     )
     changed = np.zeros(count * count, dtype=np.bool_)
-    changed[[of for of, _ in had ^ have]] = True
+    changed[[pair for pair, _ in had ^ have]] = True
     while True:
         before = int(changed.sum())
         for entries in every:

@@ -46,7 +46,7 @@ class NextHopSets:
     priorities: Priorities | None = None
     stays: bool = False
 
-    def at(self, switch: int, destination: int) -> list[int]:
+    def choices(self, switch: int, destination: int) -> list[int]:
         """Return the channels that a packet at ``switch`` may take; none at its destination."""
         place = destination * self.ends.shape[1] + switch
         flat = self.ends.reshape(-1)
@@ -58,7 +58,7 @@ class NextHopSets:
         assert self.priorities is not None  # noqa: S101 - of adaptive plans
         first = int(self.firsts[destination, switch])
         priorities = self.priorities[first : first + int(self.sizes[destination, switch])]
-        return list(zip(self.at(switch, destination), priorities.tolist(), strict=True))
+        return list(zip(self.choices(switch, destination), priorities.tolist(), strict=True))
 
     def on_priority(self, priority: int) -> NextHopSets:
         """Return the same sets with the next hops on one priority alone, as sets of any one."""

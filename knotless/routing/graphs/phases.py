@@ -37,7 +37,7 @@ class Phases:
     priority: Priorities
 
     @classmethod
-    def of(cls, steps: Sequence[tuple[int, int, int]], priority: Sequence[int]) -> Phases:
+    def from_steps(cls, steps: Sequence[tuple[int, int, int]], priority: Sequence[int]) -> Phases:
         """Return the phases of (phase, kind, next phase) ``steps``."""
         kinds = 1 + max((kind for _, kind, _ in steps), default=0)
         following = np.full((len(priority), kinds), NO_STEP, dtype=np.int32)

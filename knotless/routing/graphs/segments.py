@@ -27,7 +27,7 @@ class Choices:
     count: Numbers
 
     @classmethod
-    def of(cls, values: Ints, keys: Ints | Numbers, size: int) -> Choices:
+    def grouped(cls, values: Ints, keys: Ints | Numbers, size: int) -> Choices:
         """Group ``values`` by ``keys``, each below ``size``; values of a key keep their order."""
         count = np.bincount(keys, minlength=size)
         order = np.argsort(keys, kind="stable")
@@ -38,7 +38,7 @@ class Choices:
 
         Examples
         --------
-        >>> choices = Choices.of(np.array([7, 8, 9]), np.array([0, 2, 2]), 3)
+        >>> choices = Choices.grouped(np.array([7, 8, 9]), np.array([0, 2, 2]), 3)
         >>> choices.pick(np.array([0, 1, 2]), np.array([5, 5, 5])).tolist()
         [7, -1, 9]
 
@@ -54,7 +54,7 @@ def between_switches(channels: Channels, used: Mask | None = None) -> Choices:
     count = len(channels.names)
     chosen = np.arange(len(channels)) if used is None else np.flatnonzero(used)
     keys = channels.tail[chosen].astype(np.int64) * count + channels.head[chosen]
-    return Choices.of(chosen.astype(np.int32), keys, count * count)
+    return Choices.grouped(chosen.astype(np.int32), keys, count * count)
 
 
 class SegmentedPaths:
@@ -131,8 +131,8 @@ class GlobalLinks:
         near, far = group[channels.tail], group[channels.head]
         across = np.flatnonzero(near != far).astype(np.int32)
         tail, to = channels.tail[across], far[across]
-        self._own = Choices.of(across, tail * self._groups + to, len(group) * self._groups)
-        self._shared = Choices.of(across, near[across] * self._groups + to, self._groups**2)
+        self._own = Choices.grouped(across, tail * self._groups + to, len(group) * self._groups)
+        self._shared = Choices.grouped(across, near[across] * self._groups + to, self._groups**2)
 
     def own(self, paths: SegmentedPaths, goal: Ints) -> Ints:
         """Return the channel of the switch where each path is to a group, -1 if it has none."""
@@ -152,7 +152,7 @@ class GlobalLinks:
         a, third, b = np.nonzero(joined[:, :, None] & joined[None, :, :])
         apart = (a != b) & (third != a) & (third != b)
         keys = (a * self._groups + b)[apart]
-        choices = Choices.of(third[apart].astype(np.int32), keys, self._groups**2)
+        choices = Choices.grouped(third[apart].astype(np.int32), keys, self._groups**2)
         near, far = self.group[paths.here].astype(np.int64), self.group[paths.target]
         chosen = choices.pick(near * self._groups + far, paths.turn + layer)
         return np.where(chosen >= 0, chosen, far).astype(np.int32)

@@ -181,8 +181,8 @@ def _table(text: str) -> _Table:
     """Return a text as a table; raises FabricError."""
     headers = next(_headers(text), None)
     if headers is None:
-        known = "; ".join(",".join(layout) for layout in LAYOUTS)
-        raise FabricError(f"no columns of a list of cables, which are one of: {known}")
+        layouts = "; ".join(",".join(layout) for layout in LAYOUTS)
+        raise FabricError(f"no columns of a list of cables, which are one of: {layouts}")
     separator, header = headers
     names = [*map(_plain, header)]
     if twice := [name for name, count in Counter(filter(None, names)).items() if count > 1]:
@@ -294,15 +294,15 @@ def _is_repeated(
     """Tell whether a cable was listed before; raises FabricError if only one of its ends was."""
     if ends[0] == ends[1]:
         raise FabricError(f"line {number}: both ends are {':'.join(ends[0])}")
-    known = [used.get(end) for end in ends if end[1]]
-    for before, end in zip(known, [end for end in ends if end[1]], strict=True):
+    uses = [used.get(end) for end in ends if end[1]]
+    for before, end in zip(uses, [end for end in ends if end[1]], strict=True):
         if before is None:
             used[end] = (number, ends)
         elif {*before[1]} != {*ends}:
             raise FabricError(
                 f"line {number}: {':'.join(end)} has another cable already, in line {before[0]}"
             )
-    return len(known) == 2 and None not in known
+    return len(uses) == 2 and None not in uses
 
 
 def _add_kinds(

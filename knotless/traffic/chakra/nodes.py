@@ -184,20 +184,20 @@ def _from_json(data: bytes) -> Iterator[Node]:
             if text[place].isspace():
                 place += 1
                 continue
-            made, place = decoder.raw_decode(text, place)
-            if not isinstance(made, dict):
+            values, place = decoder.raw_decode(text, place)
+            if not isinstance(values, dict):
                 raise ChakraError("it is no sequence of JSON objects")
-            if "workload_graph" in made:
+            if "workload_graph" in values:
                 raise ChakraError("it has a workload_graph; must be JSON of chakra_jsonizer")
             if not first:
-                yield _json_node(made)
+                yield _json_node(values)
             first = False
     except ValueError as error:
         raise ChakraError(f"it is no JSON: {shortened(str(error))}") from None
 
 
-def _json_node(made: dict[str, Any]) -> Node:
-    given = {name.lower().replace("_", ""): value for name, value in made.items()}
+def _json_node(values: dict[str, Any]) -> Node:
+    given = {name.lower().replace("_", ""): value for name, value in values.items()}
     number = _whole(given.get("id", 0), "id")
     try:
         kind = given.get("type", 0)
@@ -232,7 +232,7 @@ def _json_value(attribute: dict[str, Any]) -> Attribute:
             case "name" | "docstring":
                 pass
             case other:
-                integer = any(other == known.replace("_", "") for known, _ in _READERS.values())
+                integer = any(other == reader.replace("_", "") for reader, _ in _READERS.values())
                 return _whole(value, attribute["name"]) if integer else None
     return None
 

@@ -85,13 +85,13 @@ def operations_of(
 
 def _check_order(rank: RankTrace) -> None:
     """Check that ids are unique, and that no node waits for itself or for one that is missing."""
-    known: set[int] = set()
+    earlier: set[int] = set()
     for node in rank.nodes:
-        if node.id in known:
+        if node.id in earlier:
             raise _error(rank, node, "another node has this id")
-        known.add(node.id)
+        earlier.add(node.id)
     for node in rank.nodes:
-        missing = next((need for need in node.needs if need not in known), None)
+        missing = next((need for need in node.needs if need not in earlier), None)
         if missing is not None:
             raise _error(rank, node, f"it waits for node {missing}, which is missing")
     try:
@@ -161,8 +161,8 @@ class _Builder:
             case NodeType.COMM_COLL_NODE:
                 return self._add_collective(number, rank, node, taken)
             case _:
-                known = node.type in NodeType.__members__.values()
-                what = NodeType(node.type).name if known else f"type {node.type}"
+                is_known_type = node.type in NodeType.__members__.values()
+                what = NodeType(node.type).name if is_known_type else f"type {node.type}"
                 raise ChakraError(f"a {what} is not simulated")
         return operation, operation
 
@@ -212,17 +212,17 @@ class _Builder:
         turn = taken.get((name, members), 0)
         taken[name, members] = turn + 1
         where = f"{rank.path}: node {node.id}"
-        made = self._collectives.setdefault(
+        collective = self._collectives.setdefault(
             (name, members, turn), _Collective(members, kind, size, where)
         )
-        if (made.kind, made.size) != (kind, size):
+        if (collective.kind, collective.size) != (kind, size):
             raise ChakraError(
-                f"{kind.name} of {size} bytes, but {shortened(made.first)}, number {turn} of the"
-                f" same group as well, is {made.kind.name} of {made.size}"
+                f"{kind.name} of {size} bytes, but {shortened(collective.first)}, number {turn} of"
+                f" the same group as well, is {collective.kind.name} of {collective.size}"
             )
         begin, end = self._add(number, JOIN), self._add(number, JOIN)
         self._require([end], [begin])
-        made.joins[number] = (begin, end)
+        collective.joins[number] = (begin, end)
         return begin, end
 
     def _group(self, number: int, rank: RankTrace, node: Node) -> tuple[str, tuple[int, ...]]:
@@ -251,23 +251,32 @@ class _Builder:
         blocks = [[np.asarray(column) for column in self._columns]]
         edges = [[np.asarray(side) for side in self._edges]]
         count, tag = len(self._columns[0]), len(self._tags)
-        for made in self._collectives.values():
-            missing = next((rank for rank in made.members if rank not in made.joins), None)
+        for collective in self._collectives.values():
+            missing = next(
+                (rank for rank in collective.members if rank not in collective.joins), None
+            )
             if missing is not None:
                 raise ChakraError(
-                    f"{shortened(made.first)}: rank {missing} of its group takes no part"
+                    f"{shortened(collective.first)}: rank {missing} of its group takes no part"
                 )
-            if len(made.members) == 1:
+            if len(collective.members) == 1:
                 continue
             # Every operation has at most two transfers for each pair of ranks.
-            if count + 4 * len(made.members) ** 2 > MAX_OPERATIONS:
-                raise ChakraError(f"{shortened(made.first)}: more than {MAX_OPERATIONS} operations")
+            if count + 4 * len(collective.members) ** 2 > MAX_OPERATIONS:
+                raise ChakraError(
+                    f"{shortened(collective.first)}: more than {MAX_OPERATIONS} operations"
+                )
             try:
-                one = _transfers(self._algorithms[made.kind], made.kind, made.size, made.members)
+                one = _transfers(
+                    self._algorithms[collective.kind],
+                    collective.kind,
+                    collective.size,
+                    collective.members,
+                )
             except CollectiveError as error:
-                raise ChakraError(f"{shortened(made.first)}: {error}") from None
-            blocks.append(_rows(made, one, tag))
-            edges.append(_requirements(made, one, count))
+                raise ChakraError(f"{shortened(collective.first)}: {error}") from None
+            blocks.append(_rows(collective, one, tag))
+            edges.append(_requirements(collective, one, count))
             count, tag = count + 2 * len(one.source), tag + len(one.source)
         rank, kind, peer, amount, tags = (
             np.concatenate(column) for column in zip(*blocks, strict=True)
@@ -314,9 +323,9 @@ def _made(algorithm: str, ranks: int, size: int) -> Transfers:
     return collective_named(algorithm).make(ranks, size)
 
 
-def _rows(made: _Collective, one: Transfers, tag: int) -> list[NDArray[np.generic]]:
+def _rows(collective: _Collective, one: Transfers, tag: int) -> list[NDArray[np.generic]]:
     """Return the columns of all sends, then of all receives; each transfer has a tag of its own."""
-    members = np.array(made.members, dtype=np.uint32)
+    members = np.array(collective.members, dtype=np.uint32)
     source, to = members[one.source], members[one.destination]
     count = len(source)
     tags = np.arange(tag, tag + count, dtype=np.uint32)
@@ -329,10 +338,10 @@ def _rows(made: _Collective, one: Transfers, tag: int) -> list[NDArray[np.generi
     ]
 
 
-def _requirements(made: _Collective, one: Transfers, first: int) -> list[NDArray[np.uint32]]:
+def _requirements(collective: _Collective, one: Transfers, first: int) -> list[NDArray[np.uint32]]:
     """Return what waits for what: sends, then receives, are numbered from ``first`` on."""
-    begins = np.array([made.joins[rank][0] for rank in made.members], dtype=np.uint32)
-    ends = np.array([made.joins[rank][1] for rank in made.members], dtype=np.uint32)
+    begins = np.array([collective.joins[rank][0] for rank in collective.members], dtype=np.uint32)
+    ends = np.array([collective.joins[rank][1] for rank in collective.members], dtype=np.uint32)
     count = len(one.source)
     sends = np.arange(first, first + count, dtype=np.uint32)
     receives = sends + np.uint32(count)

@@ -61,37 +61,37 @@ def trace_files(path: str) -> list[str]:
         present = sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
         raise ChakraError(f"{shortened(path)}: cannot be read: {error.strerror}") from None
-    found: dict[int, str] = {}
+    files: dict[int, str] = {}
     names = set()
     for entry in present:
         match = _FILE.fullmatch(entry)
         if match is None or name not in (None, match[1]):
             continue
         names.add((match[1], match[3]))
-        found[int(match[2])] = str(folder / entry)
+        files[int(match[2])] = str(folder / entry)
     if len(names) > 1:
         listed = ", ".join(f"{name}.*.{suffix}" for name, suffix in sorted(names))
         raise ChakraError(f"{shortened(path)}: several traces, name one: {shortened(listed)}")
-    if not found or len(found) > MAX_RANKS:
+    if not files or len(files) > MAX_RANKS:
         raise ChakraError(
-            f"{shortened(path)}: {len(found)} files of ranks; must be a folder with NAME.0.et,"
+            f"{shortened(path)}: {len(files)} files of ranks; must be a folder with NAME.0.et,"
             " NAME.1.et .. (or .json), or such a NAME"
         )
-    missing = next((rank for rank in range(len(found)) if rank not in found), None)
+    missing = next((rank for rank in range(len(files)) if rank not in files), None)
     if missing is not None:
-        raise ChakraError(f"{shortened(path)}: of {len(found)} files, none is of rank {missing}")
-    return [found[rank] for rank in range(len(found))]
+        raise ChakraError(f"{shortened(path)}: of {len(files)} files, none is of rank {missing}")
+    return [files[rank] for rank in range(len(files))]
 
 
 def read_groups(path: str) -> Groups:
     """Read process groups as ASTRA-sim does: JSON of names and ranks; raises ChakraError."""
     try:
-        made = json.loads(read_text(path, ChakraError, MAX_GROUP_FILE_BYTES))
+        groups = json.loads(read_text(path, ChakraError, MAX_GROUP_FILE_BYTES))
     except (ValueError, RecursionError):
-        made = None
-    if not isinstance(made, dict):
+        groups = None
+    if not isinstance(groups, dict):
         raise ChakraError(f'{shortened(path)}: must be JSON such as {{"1": [0, 1, 2, 3]}}')
-    return {name: _members(path, name, ranks) for name, ranks in made.items()}
+    return {name: _members(path, name, ranks) for name, ranks in groups.items()}
 
 
 def _listed_groups(nodes: list[Node], path: str) -> dict[str, tuple[int, ...]]:

@@ -165,9 +165,11 @@ def legal_paths(task: Task, engine: str) -> StateGraph:
             leaf = [switch < 10 for switch in (tail, head)]
             kind.append(0 if leaf[0] else 2 if leaf[1] else 1)
     phases = {
-        "hyperx": Phases.of([(0, 0, 1), (0, 1, 2), (1, 1, 2)], priority=[0, 0, 0]),
-        "dragonfly": Phases.of([(0, 0, 1), (0, 1, 2), (1, 1, 2), (2, 0, 3)], priority=[0, 0, 0, 1]),
-        "dragonflyplus": Phases.of(
+        "hyperx": Phases.from_steps([(0, 0, 1), (0, 1, 2), (1, 1, 2)], priority=[0, 0, 0]),
+        "dragonfly": Phases.from_steps(
+            [(0, 0, 1), (0, 1, 2), (1, 1, 2), (2, 0, 3)], priority=[0, 0, 0, 1]
+        ),
+        "dragonflyplus": Phases.from_steps(
             [(0, 0, 1), (1, 1, 2), (1, 2, 3), (2, 2, 3)], priority=[0, 0, 0, 0]
         ),
     }

@@ -45,11 +45,11 @@ def test_a_leaf_takes_every_spine_and_a_spine_its_only_link() -> None:
     spines = {
         switch.name for switch in plan.fabric.switches if not plan.fabric.hosts_at[switch.name]
     }
-    heads = [plan.channels.names[plan.channels.head[channel]] for channel in sets.at(0, 1)]
+    heads = [plan.channels.names[plan.channels.head[channel]] for channel in sets.choices(0, 1)]
     assert sorted(heads) == sorted(spines)
     spine = plan.fabric.switch_index[heads[0]]
-    assert [int(plan.channels.head[channel]) for channel in sets.at(spine, 1)] == [1]
-    assert sets.at(1, 1) == []
+    assert [int(plan.channels.head[channel]) for channel in sets.choices(spine, 1)] == [1]
+    assert sets.choices(1, 1) == []
 
 
 @pytest.mark.parametrize("spec", ["fattree2,4", "fattree,2,4,2", "fattree3,4", "clos3,4"])
@@ -162,10 +162,10 @@ def test_a_repair_removes_next_hops_and_keeps_all_others() -> None:
     gone = {leaving[0, 5]} | {leaving[leaf, 5] for leaf in (1, 2, 3)}
     for to in range(4):
         for at in range(4):
-            lost = set(old.at(at, to)) - set(new.at(at, to))
-            assert set(new.at(at, to)) <= set(old.at(at, to))
+            lost = set(old.choices(at, to)) - set(new.choices(at, to))
+            assert set(new.choices(at, to)) <= set(old.choices(at, to))
             # From s1 nothing goes to the spine s5, and to s1 nothing goes by it.
-            assert lost == (gone & set(old.at(at, to)) if 0 in (at, to) else set())
+            assert lost == (gone & set(old.choices(at, to)) if 0 in (at, to) else set())
     # All pairs of s1 with the 12 hosts of other leaves, in both directions.
     assert (found.kind, found.moved, found.mean_stretch) == ("repaired", 2 * 4 * 12, 1.0)
     assert CheckedPlan(found.plan).rules_verdict.safe

@@ -165,7 +165,7 @@ def test_flows_that_have_a_choice_of_paths_take_those_of_the_hash(
         to = hosts[plan.fabric.host_index[flow.destination]]
         for name in flow.path[:-1]:
             switch = name.partition(":")[0]
-            sets = plan.next_hops.at(index[switch], index[to.switch])
+            sets = plan.next_hops.choices(index[switch], index[to.switch])
             assert name in [plan.channels.name(c, 0).rpartition("/")[0] for c in sets]
         assert flow.path[-1] == f"{to.switch}:{to.port}"
         assert flow.text.endswith(f" by {', '.join(flow.path)}")

@@ -157,7 +157,7 @@ def _storms(channels: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]
         )
         for one in channels
     }
-    return {channel: found for channel, found in counts.items() if any(found)}
+    return {channel: counted for channel, counted in counts.items() if any(counted)}
 
 
 def _peaks(pool: Mapping[str, Any]) -> tuple[int, int]:

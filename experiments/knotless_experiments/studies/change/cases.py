@@ -146,8 +146,8 @@ def predicted(case: Case) -> dict[str, Any]:
         return {"tier": None, "steps": 1, "predicted_cycle": cycle, **nothing}
     change = proven_change(*key)
     cycles = [channel for step in change.steps for channel in step.proof.mixed.outcome.cycle]
-    said = described(change)
-    drops = {name: said[name] for name in ("dropped_pairs", "estimated_drop_s")}
+    description = described(change)
+    drops = {name: description[name] for name in ("dropped_pairs", "estimated_drop_s")}
     return {"tier": change.tier, "steps": len(change.steps), "predicted_cycle": cycles, **drops}
 
 

@@ -83,9 +83,9 @@ def emulated(
         if case.way == NAIVE:
             order = _push(lab, naive_rules(*case.key)[1], spread_s, rng)
         else:
-            said = controller.post("/change", named(case.swap).new)
+            answer = controller.post("/change", named(case.swap).new)
             if _is_done(lab, controller):
-                dropped_s, wrong = _dropped(controller, said)
+                dropped_s, wrong = _dropped(controller, answer)
                 problems += wrong
             else:
                 problems.append(f"older packets had not left after {CHANGE_LIMIT_S:g} s")
@@ -112,10 +112,10 @@ def _deadlock_before(lab: EmulatedFabric) -> list[str]:
     return ["a deadlock before the change"] if lab.daemon.status()["deadlock"] is not None else []
 
 
-def _dropped(controller: Controller, said: Mapping[str, Any]) -> tuple[float, list[str]]:
+def _dropped(controller: Controller, answer: Mapping[str, Any]) -> tuple[float, list[str]]:
     """Return for how long the last change dropped frames, and how it differs from what it said."""
     change = exchange(controller.address, "GET", "/changes")["changes"][-1]
-    pairs, expected = change["dropped_pairs"], said["dropped_pairs"]
+    pairs, expected = change["dropped_pairs"], answer["dropped_pairs"]
     wrong = [] if pairs == expected else [f"{pairs} pairs were dropped, {expected} were said"]
     return float(change["dropped_s"]), wrong
 

@@ -45,15 +45,15 @@ class _Tree:
         path does not pass anyway, the ``turn``-th is taken, modulo their number, in the order of
         the switches from ``below`` and ``above`` on; None if there are none.
         """
-        found = []
+        detours = []
         for other_below in self.cyclic(below):
             for other_above in self.cyclic(above):
                 steps = [(above, other_below), (other_below, other_above), (other_above, below)]
                 if not {other_below, other_above} & avoided and all(
                     step in self.between for step in steps
                 ):
-                    found.append([self.between[step] for step in steps])
-        return found[turn % len(found)] if found else None
+                    detours.append([self.between[step] for step in steps])
+        return detours[turn % len(detours)] if detours else None
 
 
 def bounced_plan(intact: Plan, repaired: Plan, *, tagged: bool) -> Plan:

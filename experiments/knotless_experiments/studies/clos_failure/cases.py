@@ -130,15 +130,15 @@ def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[C
             f"--rate: {rate_mbps:g} is not within {LIMITS_MBPS[0]:g}..{LIMITS_MBPS[1]:g} Mbit/s"
         )
     full = with_options(spec or FABRIC, rate=rate_mbps, delay=delay_us)
-    made = [
+    runs = [
         Case(full, links, name, traffic, repeat)
         for links in without or WITHOUT
         for name in routes
         for traffic in traffics
         for repeat in range(1, common.repeats + 1)
     ]
-    for case in made:
+    for case in runs:
         _ = case.predicted_cycle
         if case.state.failures and verdict_of(case.state, case.plan.flow_control).unreachable:
             raise ExperimentError(f"--without {case.without[:60]}: some hosts are not connected")
-    return made
+    return runs

@@ -30,12 +30,12 @@ def simulated(case: Case, *, duration_s: float, seeds: int, seed: int) -> Measur
                 state=state,
             )
         )
-        found = result.report.deadlock
+        deadlock = result.report.deadlock
         runs.append(
             {
                 "seed": of_run,
-                "deadlock": found is not None,
-                "since_us": None if found is None else found.since_ps / PICOSECONDS_PER_US,
+                "deadlock": deadlock is not None,
+                "since_us": None if deadlock is None else deadlock.since_ps / PICOSECONDS_PER_US,
                 "cycle": from_first(result.knot),
                 "delivered": int(result.report.flow_packets.sum()),
                 "lost": result.lost_frames,

@@ -49,11 +49,13 @@ def _finding(row: Row) -> str:
     if not frozen:
         return f"{check}; none of {row['seeds']:,} seeds froze."
     share = f"{frozen:,} of {row['seeds']:,} seeds ({frozen / row['seeds']:.1%}) froze"
-    known = row["as_predicted"]
+    as_predicted = row["as_predicted"]
     cycles = len(row["knots"])
     kinds = "all in one cycle" if cycles == 1 else f"in {cycles} cycles"
     where = (
-        "of the check's graph" if known == frozen else f"of which {known:,} runs' are the check's"
+        "of the check's graph"
+        if as_predicted == frozen
+        else f"of which {as_predicted:,} runs' are the check's"
     )
     return (
         f"{check}; {share}, {kinds} {where}, half of them within {row['frozen_after_us']:.0f} us."
