@@ -98,20 +98,27 @@ def open_binary(path: str | Path, error: type[KnotlessError], limit: int) -> Buf
 
 
 def write_whole(
-    path: str | Path, data: bytes | str, error: type[KnotlessError] = KnotlessError
+    path: str | Path,
+    data: bytes | str,
+    error: type[KnotlessError] = KnotlessError,
+    *,
+    is_private: bool = False,
 ) -> None:
     """Write a file so that a reader finds the old one or the new one, never a part."""
-    write_all({Path(path): data}, error)
+    write_all({Path(path): data}, error, is_private=is_private)
 
 
 def write_all(
     files: Mapping[Path, bytes | str],
     error: type[KnotlessError] = KnotlessError,
     remove: Iterable[Path] = (),
+    *,
+    is_private: bool = False,
 ) -> None:
     """Write files that belong together, then remove others; all are replaced or none.
 
-    Owner and mode of a file that is replaced stay. ``/dev/null`` and what is standard output, as
+    Owner and mode of a file that is replaced stay, but of one that ``is_private`` only the owner
+    keeps rights. ``/dev/null`` and what is standard output, as
     ``/dev/stdout`` is, are written to; other pipes and devices are refused, since nobody may ever
     read.
 
@@ -130,7 +137,7 @@ def write_all(
             if target is None:
                 _write_through(path, content)
             else:
-                ready.append((_temporary(target, content), target))
+                ready.append((_temporary(target, content, is_private=is_private), target))
         while ready:
             temporary, path = ready[0]
             Path(temporary).replace(path)
@@ -203,18 +210,19 @@ def _write_through(path: Path, data: bytes) -> None:
         data = data[os.write(_STANDARD_OUTPUT, data) :]
 
 
-def _temporary(target: str, data: bytes) -> str:
+def _temporary(target: str, data: bytes, *, is_private: bool = False) -> str:
     """Write a file beside ``target``, to take its place; returns its path."""
     temporary = str(Path(target).with_name(f".knotless-{os.getpid()}-{secrets.token_hex(4)}"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666)
+    descriptor = os.open(temporary, flags, 0o600 if is_private else 0o666)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
             with suppress(FileNotFoundError):
                 former = Path(target).stat()
                 with suppress(PermissionError):
                     os.fchown(descriptor, former.st_uid, former.st_gid)
-                os.fchmod(descriptor, stat.S_IMODE(former.st_mode))
+                mode = stat.S_IMODE(former.st_mode)
+                os.fchmod(descriptor, mode & stat.S_IRWXU if is_private else mode)
             file.write(data)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -2,7 +2,8 @@
 
 A file is a line, the length and the hash of a table (JSON), the table, and the sections. The table
 has the place, the length and the hash of each. A file may come from anywhere: nothing in it is
-executed, and what does not fit is an error.
+executed, and what does not fit is an error. With a key all hashes are keyed (BLAKE2, RFC 7693), so
+that only who has the key can write a file that fits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import mmap
 import struct
 from collections.abc import Mapping
 from hashlib import blake2b
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,28 +25,44 @@ MAGIC = _KIND + b"1\n"
 MAX_BYTES = 8 << 30
 _HEAD = struct.Struct("<Q16s")
 _MAX_TABLE = 1 << 20
+_LEAST_KEY, _MAX_KEY_FILE = 16, 1 << 16
 _ALIGNED = 64
 """Sections begin at multiples of this, for arrays that are used where they lie."""
 
 
-def digest(data: bytes | memoryview) -> bytes:
-    """Return the hash of some bytes, 16 bytes long."""
-    return blake2b(data, digest_size=16).digest()
+def digest(data: bytes | memoryview, key: bytes = b"") -> bytes:
+    """Return the hash of some bytes, 16 bytes long; with a key of up to 64 bytes, a keyed one."""
+    return blake2b(data, digest_size=16, key=key).digest()
 
 
-def write_sections(path: str | Path, sections: Mapping[str, bytes]) -> None:
-    """Write a file whole or not at all. Raises StateError if it cannot be written."""
+def read_key(path: str | Path) -> bytes:
+    """Return the key in a file of at least 16 bytes, whatever they are; raises StateError."""
+    with open_binary(path, StateError, _MAX_KEY_FILE) as file:
+        data = file.read()
+    if len(data) < _LEAST_KEY:
+        raise StateError(
+            f"{path}: a key has at least {_LEAST_KEY} bytes: 'head -c 32 /dev/urandom > {path}'"
+            " makes one"
+        )
+    return blake2b(data).digest()
+
+
+def write_sections(path: str | Path, sections: Mapping[str, bytes], key: bytes = b"") -> None:
+    """Write a file that only its owner may read, whole or not at all.
+
+    Raises StateError if it cannot be written.
+    """
     table: dict[str, tuple[int, int, str]] = {}
     place = 0
     padded: list[bytes] = []
     for name, data in sections.items():
-        table[name] = (place, len(data), digest(data).hex())
+        table[name] = (place, len(data), digest(data, key).hex())
         padded += [data, bytes(-len(data) % _ALIGNED)]
         place += len(data) + len(padded[-1])
     text = json.dumps(table).encode()
     text += b" " * (-(len(MAGIC) + _HEAD.size + len(text)) % _ALIGNED)
-    head = MAGIC + _HEAD.pack(len(text), digest(text))
-    write_whole(path, b"".join([head, text, *padded]), StateError)
+    head = MAGIC + _HEAD.pack(len(text), digest(text, key))
+    write_whole(path, b"".join([head, text, *padded]), StateError, is_private=True)
 
 
 def refuse_to_replace(path: str | Path) -> None:
@@ -68,20 +86,20 @@ class Sections:
 
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, key: bytes = b"") -> None:
         with open_binary(path, StateError, MAX_BYTES) as file:
             try:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError):
                 raise StateError(f"{path}: empty, or cannot be mapped") from None
-        self._path = path
+        self._path, self._key = path, key
         self._view = memoryview(self._map)
         first = len(MAGIC) + _HEAD.size
         if len(self._view) < first or self._view[: len(MAGIC)] != MAGIC:
             raise StateError(f"{path}: no state that this version writes")
         length, expected = _HEAD.unpack(self._view[len(MAGIC) : first])
         table = self._view[first : first + min(length, _MAX_TABLE)]
-        if len(table) != length or digest(table) != expected:
+        if len(table) != length or not compare_digest(digest(table, key), expected):
             raise self._damaged()
         self._data = self._view[first + length :]
         self._table: dict[str, tuple[int, int, str]] = {}
@@ -110,7 +128,13 @@ class Sections:
         return name in self._table
 
     def part(self, name: str) -> memoryview:
-        """Return a section without looking at its hash; raises StateError if there is none."""
+        """Return a section; without a key, without looking at its hash.
+
+        Raises StateError if there is none, or it is not of who has the key.
+        """
+        return self.view(name) if self._key else self._part(name)
+
+    def _part(self, name: str) -> memoryview:
         if name not in self._table:
             raise self._damaged()
         place, size, _ = self._table[name]
@@ -118,8 +142,8 @@ class Sections:
 
     def view(self, name: str) -> memoryview:
         """Return a section; raises StateError if there is none, or it is damaged."""
-        part = self.part(name)
-        if digest(part).hex() != self._table[name][2]:
+        part = self._part(name)
+        if not compare_digest(digest(part, self._key).hex(), self._table[name][2]):
             raise self._damaged()
         return part
 
@@ -128,7 +152,8 @@ class Sections:
         return _mapping(bytes(self.view(name)))
 
     def _damaged(self) -> StateError:
-        return StateError(f"{self._path}: damaged")
+        of_key = "of this key" if self._key else "without a key"
+        return StateError(f"{self._path}: damaged, or not written {of_key}")
 
 
 def _mapping(text: bytes) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The state of a check: what it read and what it found, kept in a file for the next one.
 
 A state is used only by the program that wrote it, for the same options. Whoever can write the file
-can write the verdict in it; what does not fit is an error, and nothing in it is executed.
+can write the verdict in it, unless it has a key. What does not fit is an error, and nothing in it
+is executed.
 """
 
 from __future__ import annotations
@@ -64,16 +65,16 @@ class CheckState:
     sections: Sections
 
     @classmethod
-    def read(cls, path: str | Path, options: Mapping[str, Any]) -> Self:
-        """Return the state in a file.
+    def read(cls, path: str | Path, options: Mapping[str, Any], key: bytes = b"") -> Self:
+        """Return the state in a file, which was written with this key.
 
         Raises
         ------
         StateError
-            It cannot be read, is damaged, or is that of another program or of other ``options``.
+            It cannot be read, is damaged, or is that of another program, key or other ``options``.
 
         """
-        sections = Sections(path)
+        sections = Sections(path, key)
         about = sections.json("about")
         if about.get("program") != program():
             raise StateError(f"{path}: written by another version of Knotless")
@@ -105,11 +106,13 @@ def write_state(
     certificate: ShownCertificate | None,
     files: tuple[Sequence[FileRecord], Sequence[bytes]],
     more: Mapping[str, bytes],
+    key: bytes = b"",
 ) -> None:
     """Write the state of a check; raises StateError if the file cannot be written.
 
     ``files`` are the records of :func:`knotless.importers.manifest.records_of` and the contents,
-    ``more`` the sections that checks of changes need.
+    ``more`` the sections that checks of changes need. With a ``key``, only who has it can write a
+    state that fits.
     """
     records, contents = files
     result = {
@@ -123,7 +126,7 @@ def write_state(
         **more,
         "contents": b"".join(contents),
     }
-    write_sections(path, sections)
+    write_sections(path, sections, key)
 
 
 def _text(value: object) -> bytes:

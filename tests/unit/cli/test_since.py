@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import stat
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.fabric_edits import Folder, buffered, member_removed, write_f
 from tests.support.router_nets import clos, leaf_spine
 
 FULL = "all is checked"
+RESTS = "knotless: the verdict rests on "
 
 
 def check(*words: object) -> tuple[int, str, str]:
@@ -50,7 +52,10 @@ def as_in_full(fabric: Path, state: Path, *options: str) -> str:
     full = check(fabric, *options, "--json")
     since = check(fabric, "--since", state, *options, "--json")
     assert since[:2] == full[:2]
-    return since[2]
+    is_full = FULL in since[2]
+    rests = [line for line in since[2].splitlines(keepends=True) if RESTS in line]
+    assert len(rests) == (not is_full), "it is said if the verdict rests on the state"
+    return since[2] if is_full else since[2].replace(rests[0], "")
 
 
 def test_nothing_has_changed(fabric: Path, state: Path) -> None:
@@ -274,3 +279,68 @@ def test_options_that_need_others_and_rules_of_ours_are_refused(tmp_path: Path) 
     status, _, said = check(rules, "--write-state", tmp_path / "state")
     assert (status, "--write-state is for the files of real fabrics" in said) == (2, True)
     assert not (tmp_path / "state").exists()
+
+
+def test_a_state_is_its_owners_also_in_place_of_one_that_was_not(
+    fabric: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "fabric.state"
+    for before in (None, 0o644):
+        if before is not None:
+            path.chmod(before)
+        assert check(fabric, "--write-state", path)[0] == 0
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_bytes(bytes(range(32)))
+    return path
+
+
+def test_a_state_with_a_key_counts_with_that_key_only(
+    fabric: Path, tmp_path: Path, key: Path
+) -> None:
+    path, other = tmp_path / "fabric.state", tmp_path / "other"
+    other.write_bytes(bytes(range(1, 33)))
+    assert check(fabric, "--write-state", path, "--state-key", key)[0] == 0
+    changed(fabric)
+    since = check(fabric, "--since", path, "--state-key", key)
+    assert f"{path}, written with the key" in since[2]
+    assert since[:2] == check(fabric)[:2]
+    for words in ((), ("--state-key", other)):
+        assert FULL in check(fabric, "--since", path, *words)[2]
+
+
+def test_a_state_that_was_changed_by_who_has_no_key_does_not_count(
+    fabric: Path, tmp_path: Path, key: Path
+) -> None:
+    """All its hashes are right, but not keyed."""
+    path = tmp_path / "fabric.state"
+    assert check(fabric, "--write-state", path)[0] == 0
+    with Sections(path) as sections:
+        forged = {name: bytes(sections.view(name)) for name in sections.names}
+    forged["found"] = forged["found"].replace(b'"pairs": 1', b'"pairs": 2', 1)
+    write_sections(path, forged)
+    assert RESTS in check(fabric, "--since", path)[2]
+    assert FULL in check(fabric, "--since", path, "--state-key", key)[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--state-key", "KEY"], "--state-key is for --write-state and --since"),
+        (["--since", "x", "--state-key", "SHORT"], "a key has at least 16 bytes: 'head -c 32"),
+        (["--since", "x", "--state-key", "MISSING"], "No such file"),
+    ],
+)
+def test_a_key_that_is_none(
+    fabric: Path, tmp_path: Path, key: Path, words: list[str], reason: str
+) -> None:
+    (tmp_path / "short").write_bytes(b"0123456789")
+    files = {"KEY": key, "SHORT": tmp_path / "short", "MISSING": tmp_path / "missing"}
+    status, _, errors = check(fabric, *(files.get(word, word) for word in words))
+    assert status == 2
+    assert reason in errors
+    assert len(errors.splitlines()) == 1

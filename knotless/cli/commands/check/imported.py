@@ -73,6 +73,7 @@ def check_imported(options: CheckOptions) -> None:
             report,
             records_of(seen, begun_ns),
             sections_of(imported, verdict),
+            options.states.key,
         )
     freeze = None
     if options.freeze.freezing:

@@ -139,11 +139,24 @@ failure_options = grouped(
 
 @dataclass(frozen=True)
 class StateOptions:
-    """The files of states to write and to go on from, and whether all files are compared."""
+    """The files of states to write and to go on from, and whether all files are compared.
+
+    ``state_key`` is the file with their key.
+    """
 
     write_state: str | None
     since: str | None
     rehash: bool
+    state_key: str | None
+
+    @property
+    def key(self) -> bytes:
+        """The key of the states, empty without one; raises StateError."""
+        if self.state_key is None:
+            return b""
+        from knotless.base.sections import read_key  # most checks do without
+
+        return read_key(self.state_key)
 
     @property
     def name(self) -> str | None:
@@ -170,6 +183,11 @@ state_options = grouped(
         "--rehash",
         is_flag=True,
         help="With --since, compare the content of all files, whatever their times say.",
+    ),
+    click.option(
+        "--state-key",
+        metavar="F",
+        help="A file with 16 bytes or more: states count only if they were written with this key.",
     ),
 )
 
@@ -240,6 +258,8 @@ class CheckOptions:
         given = [option for option, value in need_more_than_a_verdict.items() if value]
         if given and self.states.name is not None:
             raise KnotlessError(f"{self.states.name} is for verdicts, not with {given[0]}")
+        if self.states.state_key is not None and self.states.name is None:
+            raise KnotlessError("--state-key is for --write-state and --since")
 
     def refuse_for_files(self) -> None:
         """Raise KnotlessError for options that the files of real fabrics do not take."""

@@ -26,8 +26,9 @@ def print_unchanged(options: CheckOptions) -> None:
     source, states = options.source, options.states
     if source.flow_control != AUTO or states.since is None:
         return
+    key = states.key
     try:
-        state = CheckState.read(states.since, what_a_state_is_for(options))
+        state = CheckState.read(states.since, what_a_state_is_for(options), key)
         changes = changes_since(state.files, listed_now(source.paths), rehash=states.rehash)
         verdict = state.verdict
         if changes:
@@ -39,4 +40,6 @@ def print_unchanged(options: CheckOptions) -> None:
         return
     except KnotlessError:
         return  # reading all files says what is wrong
+    rests = "written with the key" if key else "and on whoever could write that file"
+    say(f"knotless: the verdict rests on {states.since}, {rests}", err=True)
     print_imported(verdict, source, Extras(state.certificate), options.output)
