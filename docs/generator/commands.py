@@ -13,10 +13,11 @@ from knotless.cli.main import main
 
 HEAD = """# Commands
 
-Every command has `--help` with an example, and most have `--json` for programs ([what they
-print](json.md)). The exit status is 0 only on success. Wrong input gives one line that says what is
-wrong, and exit status 2. SPEC is a [fabric spec](fabric-specs.md) or a [fabric
-file](../fabric-files.md).
+`knotless help` says where to begin. Every command has `--help` with an example; where it explains
+only the usual options, `--help-all` explains all, as this page does, under the same headings. Most
+commands have `--json` for programs ([what they print](json.md)). The exit status is 0 only on
+success. Wrong input gives one line that says what is wrong, and exit status 2. SPEC is a [fabric
+spec](fabric-specs.md) or a [fabric file](../fabric-files.md).
 
 This page is generated from the program.
 """
