@@ -76,6 +76,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "replay": [["NAME"]],
     "status": [["--name", "NAME"]],
     "completion": [["NAME"]],
+    "help": [["NAME"]],
 }  # fmt: skip
 """Arguments of each command without root. In capitals: what the test makes, with the name."""
 CASES = [(command, words) for command, lines in COMMANDS.items() for words in lines]
