@@ -5,6 +5,8 @@ use emulator::config::Config;
 use emulator::engine::{Engine, Hold};
 use emulator::fabric::{Fabric, Owner};
 use emulator::nfqueue::Held;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 use serde_json::{json, Value};
 use simulator::{
     Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, Report, Settings, Simulation,
@@ -18,13 +20,12 @@ const HOSTS: usize = 8;
 const PACKET_BYTES: u32 = 1500;
 const MS: Time = 1000 * MICROSECOND;
 
-/// A linear congruential generator: enough for delays, and the same everywhere.
-struct Chance(u64);
+/// Random delays.
+struct Chance(SplitMix64);
 
 impl Chance {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-        (self.0 >> 33) % limit
+        self.0.next_u64() % limit
     }
 }
 
@@ -232,7 +233,7 @@ fn compare(seed: u64, ring: bool, links: Links, end: Time) -> Engine {
 
 /// The same with these settings of switches.
 fn compare_with(seed: u64, ring: bool, links: Links, end: Time, switches: Value) -> Engine {
-    let mut chance = Chance(seed);
+    let mut chance = Chance(SplitMix64::seed_from_u64(seed));
     let mut config = configuration(&mut chance, ring, links);
     config["switch_settings"] = switches;
     let config = Config::parse(&config.to_string()).unwrap();

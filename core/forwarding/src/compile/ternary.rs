@@ -242,6 +242,9 @@ fn pairs(cubes: &[Cube], bit: u64) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+    use rand_xoshiro::SplitMix64;
+
     use super::*;
 
     /// The class that an ordered list gives to a key.
@@ -250,15 +253,9 @@ mod tests {
         matching.max_by_key(|cube| cube.level).map_or(otherwise, |cube| cube.class)
     }
 
-    /// A stream of numbers that look random (xorshift64).
     fn random(seed: u64) -> impl FnMut() -> u64 {
-        let mut state = seed | 1;
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        }
+        let mut rng = SplitMix64::seed_from_u64(seed);
+        move || rng.next_u64()
     }
 
     fn rules(items: &[Item], classes: u32, otherwise: u32) -> Vec<Cube> {

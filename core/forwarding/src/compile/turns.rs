@@ -110,6 +110,9 @@ pub fn add(turns: &FxHashMap<Turn, u8>, rules: &mut Rules) {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+    use rand_xoshiro::SplitMix64;
+
     use super::*;
 
     #[test]
@@ -126,11 +129,8 @@ mod tests {
 
     #[test]
     fn turns_of_all_kinds_are_kept() {
-        let mut seed = 9_u32;
-        let mut next = |below: u32| {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 16) % below
-        };
+        let mut rng = SplitMix64::seed_from_u64(9);
+        let mut next = |below: u32| rng.next_u32() % below;
         for _ in 0..if cfg!(miri) { 5 } else { 300 } {
             let turns: BTreeMap<Turn, u8> = (0..next(40))
                 .map(|_| ((next(4), 4 + next(4), next(3) as u8), next(3) as u8))

@@ -110,6 +110,9 @@ fn subsets(mask: u64) -> impl Iterator<Item = u64> {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+    use rand_xoshiro::SplitMix64;
+
     use super::*;
 
     /// The sets of patterns that values match.
@@ -123,13 +126,8 @@ mod tests {
     #[test]
     fn every_class_has_a_representative() {
         let none = FxHashSet::default();
-        let mut seed = 1_u64;
-        let mut draw = || {
-            seed = seed
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            seed >> 40
-        };
+        let mut rng = SplitMix64::seed_from_u64(1);
+        let mut draw = || rng.next_u64() >> 1;
         for _ in 0..500 {
             let bits = [0x3F, 0xFF, 0x2B][draw() as usize % 3];
             let mut pattern = || {
