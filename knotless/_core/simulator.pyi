@@ -176,76 +176,6 @@ class _Channels(Protocol):
     def switch_settings(self) -> str | None:
         """JSON of :meth:`knotless.base.switch_settings.SwitchFile.for_model`; None: none."""
 
-class _Dcqcn(Protocol):
-    """The parameters of :class:`knotless.simulation.transport.Dcqcn`.
-
-    None: the published value, scaled from 40 Gbit/s to the line of the host.
-    """
-
-    @property
-    def g(self) -> float: ...
-    @property
-    def cnp_ps(self) -> int: ...
-    @property
-    def alpha_ps(self) -> int: ...
-    @property
-    def timer_ps(self) -> int: ...
-    @property
-    def counter_bytes(self) -> float | None: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def rai_bps(self) -> float | None: ...
-    @property
-    def rhai_bps(self) -> float | None: ...
-    @property
-    def min_bps(self) -> float | None: ...
-
-class _Nscc(Protocol):
-    """The parameters of :class:`knotless.simulation.transport.Nscc`."""
-
-    @property
-    def rtt_ps(self) -> int | None: ...
-    @property
-    def target_ps(self) -> int | None: ...
-    @property
-    def fair(self) -> float: ...
-    @property
-    def proportional(self) -> float: ...
-    @property
-    def constant(self) -> float: ...
-    @property
-    def gamma(self) -> float: ...
-    @property
-    def delay_gain(self) -> float: ...
-    @property
-    def low_share(self) -> float: ...
-    @property
-    def largest(self) -> float: ...
-
-class _Recovery(Protocol):
-    """The parameters of :class:`knotless.simulation.transport.Recovery`."""
-
-    @property
-    def selective(self) -> bool:
-        """Whether only lost packets are sent again; else all from the first lost one on."""
-    @property
-    def timeout_ps(self) -> int | None: ...
-    @property
-    def window(self) -> int | None: ...
-    @property
-    def retries(self) -> int: ...
-
-class _Transport(Protocol):
-    """How hosts send."""
-
-    @property
-    def dcqcn(self) -> _Dcqcn | None: ...
-    @property
-    def nscc(self) -> _Nscc | None: ...
-    @property
-    def recovery(self) -> _Recovery | None: ...
-
 class Tables:
     """The forwarding of unicasts: a forwarding state in the form of the simulator."""
 
@@ -515,7 +445,7 @@ class Simulation:
         header_bytes: int,
         link_changes: list[tuple[int, int, bool]],
         broadcasts: list[int] = ...,
-        transport: _Transport | None = ...,
+        transport: str | None = ...,
         receivers: list[tuple[int, int]] = ...,
     ) -> None:
         """``header_bytes`` 0 means store-and-forward, otherwise cut-through after this many bytes.
@@ -523,7 +453,8 @@ class Simulation:
         ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
         ``link_changes`` are (time, one channel of the link, whether it goes up). ``broadcasts`` are
         the numbers of the trees, from 0, whose frames are broadcasts, which are limited. Without a
-        ``transport`` hosts send as fast as their lines permit. ``receivers`` are hosts that take
+        ``transport`` hosts send as fast as their lines permit; it is the JSON of
+        :meth:`knotless.simulation.transport.Transport.for_model`. ``receivers`` are hosts that take
         frames from their buffer at a rate of their own, and those rates in bit/s.
         """
 

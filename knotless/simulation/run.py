@@ -151,7 +151,7 @@ def prepare(
             broadcasts=[
                 tree for tree, (_, group) in enumerate(demand.senders) if group == BROADCAST
             ],
-            transport=endpoints.transport,
+            transport=None if endpoints.transport is None else endpoints.transport.for_model(),
             receivers=[
                 (plan.fabric.host_index[host], round(rate_mbps * 1e6))
                 for host, rate_mbps in endpoints.receiver_rates

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
 
 from knotless.base.errors import SimulationError
-from knotless.simulation.units import picoseconds
 
 MAX_US = 1e9
 MAX_MBPS = 1e9
@@ -21,7 +21,20 @@ WHOLE = ("int", "int | None")
 
 
 @dataclass(frozen=True)
-class Dcqcn:
+class Part:
+    """A part of a transport; its fields are its parameters, which the core reads by their names."""
+
+    name: ClassVar[str]
+    place: ClassVar[str] = "control"
+    """A transport has at most one part of each place: its field of this name."""
+    needs_recovery: ClassVar[bool] = False
+
+    def validate(self) -> None:
+        """Raise SimulationError for a parameter that is not possible."""
+
+
+@dataclass(frozen=True)
+class Dcqcn(Part):
     """DCQCN: Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015.
 
     The defaults are the published parameters, and for ``rhai_mbps`` and ``min_mbps`` those of the
@@ -70,39 +83,9 @@ class Dcqcn:
         if not 1 <= self.steps <= MAX_STEPS:
             raise SimulationError(f"dcqcn: steps must be 1 to {MAX_STEPS}, not {self.steps}")
 
-    @property
-    def cnp_ps(self) -> int:
-        """The least time between two notifications."""
-        return _ps(self.cnp_us)
-
-    @property
-    def alpha_ps(self) -> int:
-        """The time after which alpha decays."""
-        return _ps(self.alpha_us)
-
-    @property
-    def timer_ps(self) -> int:
-        """The time after which the rate increases."""
-        return _ps(self.timer_us)
-
-    @property
-    def rai_bps(self) -> float | None:
-        """The additive increase."""
-        return _bps(self.rai_mbps)
-
-    @property
-    def rhai_bps(self) -> float | None:
-        """The hyper increase."""
-        return _bps(self.rhai_mbps)
-
-    @property
-    def min_bps(self) -> float | None:
-        """The lowest rate."""
-        return _bps(self.min_mbps)
-
 
 @dataclass(frozen=True)
-class Nscc:
+class Nscc(Part):
     """NSCC: the network-signalled congestion control of Ultra Ethernet (specification 1.0).
 
     The defaults are those of its public simulator (csg-htsim, uec.cpp). Increases are in packets
@@ -140,6 +123,7 @@ class Nscc:
     largest: float = 1.5
 
     name = "nscc"
+    needs_recovery = True
 
     def validate(self) -> None:
         """Raise SimulationError for a parameter that is not possible."""
@@ -152,19 +136,9 @@ class Nscc:
         _check(self.name, "low_share", self.low_share, 1.0, zero=True)
         _check(self.name, "largest", self.largest, MAX_INCREASE)
 
-    @property
-    def rtt_ps(self) -> int | None:
-        """The time of a round trip without queues."""
-        return None if self.rtt_us is None else _ps(self.rtt_us)
-
-    @property
-    def target_ps(self) -> int | None:
-        """The target of the queueing delay."""
-        return None if self.target_us is None else _ps(self.target_us)
-
 
 @dataclass(frozen=True)
-class Recovery:
+class Recovery(Part):
     """Recovery of lost packets.
 
     Parameters
@@ -186,8 +160,7 @@ class Recovery:
     window: int | None = None
     retries: int = 7
 
-    name = "recovery"
-    selective = False
+    place = "recovery"
 
     def validate(self) -> None:
         """Raise SimulationError for a parameter that is not possible."""
@@ -198,11 +171,6 @@ class Recovery:
             )
         if not 0 <= self.retries < 2**31:
             raise SimulationError(f"{self.name}: retries must be 0 or more, not {self.retries}")
-
-    @property
-    def timeout_ps(self) -> int | None:
-        """The time after which packets are sent again."""
-        return None if self.rto_us is None else _ps(self.rto_us)
 
 
 @dataclass(frozen=True)
@@ -217,29 +185,27 @@ class Selective(Recovery):
     """Only lost packets are sent again."""
 
     name = "selective"
-    selective = True
 
 
 @dataclass(frozen=True)
 class Transport:
     """A transport of hosts: control of rates or windows, recovery of lost packets, or both.
 
-    NSCC needs acknowledgements: without another recovery it has :class:`Selective`.
+    A control that needs acknowledgements has :class:`Selective` without another recovery.
     """
 
-    dcqcn: Dcqcn | None = None
-    nscc: Nscc | None = None
+    control: Part | None = None
     recovery: Recovery | None = None
 
     def __post_init__(self) -> None:
-        """Give NSCC its recovery."""
-        if self.nscc is not None and self.recovery is None:
+        """Give the control its recovery."""
+        if self.control is not None and self.control.needs_recovery and self.recovery is None:
             object.__setattr__(self, "recovery", Selective())
 
     @property
-    def parts(self) -> list[Dcqcn | Nscc | Recovery]:
+    def parts(self) -> list[Part]:
         """Its parts."""
-        return [one for one in (self.dcqcn, self.nscc, self.recovery) if one is not None]
+        return [one for one in (self.control, self.recovery) if one is not None]
 
     @property
     def names(self) -> list[str]:
@@ -248,15 +214,15 @@ class Transport:
 
     def validate(self) -> None:
         """Raise SimulationError for parameters that are not possible."""
-        if self.dcqcn is not None and self.nscc is not None:
-            raise SimulationError("transport nscc: dcqcn is given already: choose one of them")
         for part in self.parts:
             part.validate()
 
+    def for_model(self) -> str:
+        """Return it as the simulator reads it: the parameters of each part by its name, in JSON."""
+        return json.dumps({part.name: asdict(part) for part in self.parts})
 
-KINDS: dict[str, type[Dcqcn | Nscc | Recovery]] = {
-    kind.name: kind for kind in (Dcqcn, Nscc, GoBackN, Selective)
-}
+
+KINDS: dict[str, type[Part]] = {kind.name: kind for kind in (Dcqcn, Nscc, GoBackN, Selective)}
 
 
 def transport_of(texts: Sequence[str]) -> Transport | None:
@@ -271,10 +237,12 @@ def transport_of(texts: Sequence[str]) -> Transport | None:
             names = ", ".join(KINDS)
             raise SimulationError(f"transport {name!r}: must be one of {names}")
         part = KINDS[name](**_parameters(name, given))
-        place = "recovery" if isinstance(part, Recovery) else name
-        if place in parts:
-            raise SimulationError(f"transport {name}: {parts[place].name} is given already")
-        parts[place] = part
+        if part.place in parts:
+            given_already = parts[part.place].name
+            raise SimulationError(
+                f"transport {name}: {given_already} is given already: choose one of them"
+            )
+        parts[part.place] = part
     transport = Transport(**parts) if parts else None
     if transport is not None:
         transport.validate()
@@ -305,11 +273,3 @@ def _check(part: str, name: str, value: float | None, most: float, *, zero: bool
         return
     least = "0 or more" if zero else "over 0"
     raise SimulationError(f"{part}: {name} must be {least} and at most {most:g}, not {value:g}")
-
-
-def _ps(time_us: float) -> int:
-    return max(1, picoseconds(time_us))
-
-
-def _bps(rate_mbps: float | None) -> float | None:
-    return None if rate_mbps is None else rate_mbps * 1e6

@@ -4,7 +4,7 @@ use crate::receivers::SlowReceiver;
 use crate::transport::Transport;
 
 /// How hosts send and receive, where that is not as fast as their lines permit.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct HostSettings {
     /// How they send; None: as fast as the line permits, and every packet once.
     pub transport: Option<Transport>,

@@ -207,7 +207,7 @@ pub use switch_model::{
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};
-pub use transport::{Dcqcn, Nscc, Recovery, RecoveryKind, Transport};
+pub use transport::Transport;
 pub use wiring::{number_channels, HostEnd, LinkEnds, NumberedChannel};
 pub use workload::{incasts, poisson, Incasts, Senders, Sizes};
 

@@ -335,7 +335,7 @@ impl Simulation {
                         Some(pairs) => {
                             let (network, bytes) = (&self.network, self.settings.packet_bytes);
                             let round_trip = || transports::round_trip(network, &message, bytes);
-                            pairs.accept(at, message, &mut self.hosts, round_trip);
+                            pairs.accept(at, message, &mut self.hosts, &round_trip);
                         }
                     }
                     self.feed(at, message.from);

@@ -82,7 +82,7 @@ fn what_follows_is_that_of_the_choice_that_was_taken() {
         for (outer, far) in [(0, 3), (3, 0)] {
             let [first, second] =
                 [number(outer, 1), number(outer, 2)].map(|c| tx_frames(&report, c));
-            assert_eq!([first[0], second[1]], [first.iter().sum(), second.iter().sum()]);
+            assert_eq!([first[0], second[1]], [first.iter().sum::<u64>(), second.iter().sum()]);
             // Of two outputs that are equally busy, each sends about half.
             assert!(first[0].abs_diff(second[1]) * 20 < first[0], "{first:?} {second:?}");
             let onward = [number(1, far), number(2, far)].map(|c| tx_frames(&report, c));

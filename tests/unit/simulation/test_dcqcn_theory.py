@@ -99,7 +99,7 @@ def measured(
         flow_control="pfc",
         buffers=Buffers(xoff=1 << 30),
         switch_settings=SwitchFile.model_validate({"ecn": [ecn]}),
-        transport=Transport(dcqcn=dcqcn),
+        transport=Transport(control=dcqcn),
         warm_up_us=warm_up_us,
         duration_us=duration_us,
     )

@@ -70,7 +70,7 @@ def measured(
         flow_control="pfc",
         buffers=Buffers(xoff=1 << 30),
         switch_settings=settings,
-        transport=Transport(nscc=Nscc()),
+        transport=Transport(control=Nscc()),
         packet_bytes=PACKET_BYTES,
         warm_up_us=warm_up_us,
         duration_us=duration_us,

@@ -136,7 +136,7 @@ def test_rates_are_controlled_where_packets_are_recovered() -> None:
     sink = pattern_of("sink", "to the first", [(host, 0) for host in range(1, 9)])
     more: dict[str, Any] = {"warm_up_us": 2000.0, "duration_us": 22_000.0}
     alone = run(fabric, Selective(), sink, switch_settings=settings, **more).summary()
-    both = Transport(dcqcn=Dcqcn(), recovery=Selective())
+    both = Transport(control=Dcqcn(), recovery=Selective())
     values = run(fabric, None, sink, transport=both, switch_settings=settings, **more).summary()
     assert values["transport"] == ["dcqcn", "selective"]
     assert values["cnps"] > 0

@@ -31,7 +31,7 @@ from knotless.traffic.patterns.pattern import pattern_of
 ECN = SwitchFile.model_validate(
     {"ecn": [{"priorities": [0], "kmin_bytes": 5000, "kmax_bytes": 200_000, "pmax": 0.01}]}
 )
-DCQCN = Transport(dcqcn=Dcqcn())
+DCQCN = Transport(control=Dcqcn())
 SINK = pattern_of("sink", "to the last", [(0, 3), (1, 3), (2, 3)])
 FLAT = "flat,4,rate=40000,delay=1"
 
@@ -71,7 +71,7 @@ def test_each_flow_gets_at_most_a_notification_in_50_us() -> None:
     assert sum(row["cnps"] for row in rows) == result.summary()["cnps"]
     for row in rows:
         assert 10 < row["cnps"] <= 40_000 / 50 + 1
-    for row in by_flow(run(Transport(dcqcn=Dcqcn(cnp_us=2000.0)))):
+    for row in by_flow(run(Transport(control=Dcqcn(cnp_us=2000.0)))):
         assert 5 < row["cnps"] <= 40_000 / 2000 + 1
 
 
@@ -91,7 +91,7 @@ def test_notifications_take_room_on_the_way_back() -> None:
 @pytest.mark.parametrize("recovery", [None, GoBackN(), Selective()])
 def test_nscc_keeps_an_incast_short_also_if_frames_are_lost(recovery: Recovery | None) -> None:
     """Where nothing pauses and queues are short, what is lost is sent again, and less is lost."""
-    nscc = Transport(nscc=Nscc(), recovery=recovery)
+    nscc = Transport(control=Nscc(), recovery=recovery)
     late = run(nscc, warm_up_us=20_000.0).summary()
     assert (late["pauses"], late["lost_frames"], late["retransmitted_frames"]) == (0, 0, 0)
     assert late["throughput_mbps"] > 0.97 * 40_000 * 1500 / 1538
@@ -112,7 +112,7 @@ def test_a_seed_gives_one_result_which_depends_on_the_transport() -> None:
             (DCQCN, 1),
             (DCQCN, 1),
             (DCQCN, 2),
-            (Transport(dcqcn=Dcqcn(g=0.5)), 1),
+            (Transport(control=Dcqcn(g=0.5)), 1),
             (None, 1),
         ]
     ]
@@ -197,7 +197,7 @@ def test_hubs_have_no_transports() -> None:
         (["dcqcn,steps=0"], r"steps must be 1 to 1000, not 0"),
         (["dcqcn,rai_mbps=-1"], r"rai_mbps must be over 0"),
         (["dcqcn", "dcqcn"], r"dcqcn is given already"),
-        (["nscc", "dcqcn"], r"transport nscc: dcqcn is given already: choose one of them"),
+        (["nscc", "dcqcn"], r"transport dcqcn: nscc is given already: choose one of them"),
         (["nscc,gamma=2"], r"nscc: gamma must be over 0 and at most 1, not 2"),
         (["nscc,fair=-1"], r"nscc: fair must be 0 or more and at most 1e\+06, not -1"),
         (["nscc,rtt_us=0"], r"nscc: rtt_us must be over 0"),
@@ -212,13 +212,13 @@ def test_a_transport_is_read_from_its_text() -> None:
     assert transport_of([]) is None
     assert transport_of(["dcqcn"]) == DCQCN
     read = transport_of(["dcqcn,g=0.01,steps=3,rhai_mbps=500"])
-    assert read == Transport(dcqcn=Dcqcn(g=0.01, steps=3, rhai_mbps=500.0))
+    assert read == Transport(control=Dcqcn(g=0.01, steps=3, rhai_mbps=500.0))
     # NSCC needs answers: it has a recovery in any case.
     nscc = transport_of(["nscc,target_us=5"])
-    assert nscc == Transport(nscc=Nscc(target_us=5.0), recovery=Selective())
+    assert nscc == Transport(control=Nscc(target_us=5.0), recovery=Selective())
     assert nscc.names == ["nscc", "selective"]
     other = transport_of(["nscc", "go-back-n,window=16"])
-    assert other == Transport(nscc=Nscc(), recovery=GoBackN(window=16))
+    assert other == Transport(control=Nscc(), recovery=GoBackN(window=16))
 
 
 def test_the_command_reports_the_transport(tmp_path: Path) -> None:

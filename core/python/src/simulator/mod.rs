@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulator::{
     Forwarding, HostSettings, LinkChange, PriorityCounters, Settings, SlowReceiver, Tables,
-    PRIORITIES,
+    Transport, PRIORITIES,
 };
 
 use crate::forwarding::PyState;
@@ -16,13 +16,11 @@ use crate::forwarding::PyState;
 mod arrays;
 mod channels;
 mod convert;
-mod hosts;
 mod report;
 mod traffic;
 
 use arrays::{Channels, Tree};
 use convert::wrong;
-use hosts::TransportSettings;
 pub(crate) use traffic::PyTraffic;
 
 type Counted<'py> = Bound<'py, PyArray2<u64>>;
@@ -93,7 +91,7 @@ impl Simulation {
         header_bytes: u32,
         link_changes: Vec<(u64, u32, bool)>,
         broadcasts: Vec<usize>,
-        transport: Option<TransportSettings>,
+        transport: Option<&str>,
         receivers: Vec<(u32, u64)>,
     ) -> PyResult<Simulation> {
         let fabric = channels.fabric(switches, hosts)?;
@@ -117,7 +115,7 @@ impl Simulation {
         };
         let slow = |(host, rate_bps)| SlowReceiver { host, rate_bps };
         let hosts = HostSettings {
-            transport: transport.map(Into::into),
+            transport: transport.map(Transport::from_json).transpose().map_err(wrong)?,
             receivers: receivers.into_iter().map(slow).collect(),
         };
         let made = simulator::Simulation::with_hosts(fabric, tables, traffic, settings, &hosts);

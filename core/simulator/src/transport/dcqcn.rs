@@ -16,9 +16,12 @@
 //! Timers need no events: what they have done is computed when the rate is needed. Rates and bytes
 //! are of the line, headers and gaps included.
 
+use serde::Deserialize;
 use switch_model::{Time, SECOND};
 
-use super::settings::Dcqcn;
+use super::control::{Control, Controlled, Path};
+use super::settings::{optional_rate, time};
+use crate::error::Error;
 
 /// The rate of the line for which parameters are published.
 const PUBLISHED_BPS: f64 = 40e9;
@@ -29,9 +32,70 @@ const PUBLISHED_LEAST_BPS: f64 = 100e6;
 /// An estimate of congestion that changes nothing any more.
 const NEGLIGIBLE: f64 = 1e-12;
 
+/// DCQCN (Zhu et al.: Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015). What is
+/// None is the published value for a line of 40 Gbit/s, scaled to the line of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Dcqcn {
+    /// The gain of the estimate of congestion, over 0 to 1.
+    pub g: f64,
+    /// A receiver sends at most one notification for a queue pair in this time.
+    #[serde(rename = "cnp_us", deserialize_with = "time")]
+    pub cnp_interval: Time,
+    /// Without notifications, the estimate of congestion decays after each such time.
+    #[serde(rename = "alpha_us", deserialize_with = "time")]
+    pub alpha_interval: Time,
+    /// The sender increases its rate after each such time,
+    #[serde(rename = "timer_us", deserialize_with = "time")]
+    pub increase_interval: Time,
+    /// and after each so many bytes on the line; published: 10 MB.
+    #[serde(rename = "counter_bytes")]
+    pub increase_bytes: Option<f64>,
+    /// Increases of fast recovery, before the target rate increases.
+    #[serde(rename = "steps")]
+    pub fast_recovery: u32,
+    /// Additive increase of the target rate; published: 40 Mbit/s.
+    #[serde(rename = "rai_mbps", deserialize_with = "optional_rate")]
+    pub additive_bps: Option<f64>,
+    /// Hyper increase of the target rate; of the authors' simulator: 200 Mbit/s.
+    #[serde(rename = "rhai_mbps", deserialize_with = "optional_rate")]
+    pub hyper_bps: Option<f64>,
+    /// The lowest rate; of the authors' simulator: 100 Mbit/s.
+    #[serde(rename = "min_mbps", deserialize_with = "optional_rate")]
+    pub least_bps: Option<f64>,
+}
+
+impl Control for Dcqcn {
+    fn check(&self) -> Result<(), Error> {
+        let intervals = [self.cnp_interval, self.alpha_interval, self.increase_interval];
+        let amounts = [self.increase_bytes, self.additive_bps, self.hyper_bps, self.least_bps];
+        let is_positive = |amount: &f64| amount.is_finite() && *amount > 0.0;
+        match () {
+            () if !(self.g > 0.0 && self.g <= 1.0) => {
+                Err(Error::new("dcqcn: g must be over 0 and at most 1"))
+            }
+            () if intervals.contains(&0) || self.fast_recovery == 0 => {
+                Err(Error::new("dcqcn: intervals and steps of fast recovery must be over 0"))
+            }
+            () if !amounts.iter().flatten().all(is_positive) => {
+                Err(Error::new("dcqcn: rates and bytes must be over 0"))
+            }
+            () => Ok(()),
+        }
+    }
+
+    fn notification_interval(&self) -> Option<Time> {
+        Some(self.cnp_interval)
+    }
+
+    fn sender(&self, path: &Path<'_>) -> Box<dyn Controlled> {
+        Box::new(RateLimiter::new(self, path.line_bps))
+    }
+}
+
 /// The rate of one queue pair.
 #[derive(Clone, Debug)]
-pub(crate) struct RateLimiter {
+struct RateLimiter {
     settings: Dcqcn,
     line_bps: f64,
     increase_bytes: f64,
@@ -77,39 +141,6 @@ impl RateLimiter {
         }
     }
 
-    /// A notification has arrived.
-    pub fn notified(&mut self, at: Time) {
-        self.advance(at);
-        self.target_bps = self.current_bps;
-        self.current_bps = (self.current_bps * (1.0 - self.alpha / 2.0)).max(self.least_bps);
-        self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
-        self.limited = true;
-        self.alpha_due = at.saturating_add(self.settings.alpha_interval);
-        self.increase_due = at.saturating_add(self.settings.increase_interval);
-        self.bytes_left = self.increase_bytes;
-        self.timer_count = 0;
-        self.byte_count = 0;
-    }
-
-    /// A packet that takes so many bytes of the line is sent. Returns how long after it the next may
-    /// be.
-    pub fn sent(&mut self, at: Time, wire_bytes: u32) -> Time {
-        self.advance(at);
-        if self.limited {
-            self.bytes_left -= f64::from(wire_bytes);
-            if self.bytes_left <= 0.0 {
-                self.bytes_left += self.increase_bytes;
-                self.byte_count += 1;
-                self.increase();
-            }
-        }
-        if self.limited {
-            (f64::from(wire_bytes) * (8.0 * SECOND as f64) / self.current_bps) as Time
-        } else {
-            0
-        }
-    }
-
     /// Do what the timers have done up to a time.
     fn advance(&mut self, at: Time) {
         while self.alpha_due <= at {
@@ -139,6 +170,38 @@ impl RateLimiter {
             self.current_bps = self.line_bps;
             self.target_bps = self.line_bps;
             self.limited = false;
+        }
+    }
+}
+
+impl Controlled for RateLimiter {
+    fn notified(&mut self, at: Time) {
+        self.advance(at);
+        self.target_bps = self.current_bps;
+        self.current_bps = (self.current_bps * (1.0 - self.alpha / 2.0)).max(self.least_bps);
+        self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
+        self.limited = true;
+        self.alpha_due = at.saturating_add(self.settings.alpha_interval);
+        self.increase_due = at.saturating_add(self.settings.increase_interval);
+        self.bytes_left = self.increase_bytes;
+        self.timer_count = 0;
+        self.byte_count = 0;
+    }
+
+    fn sent(&mut self, at: Time, wire_bytes: u32) -> Time {
+        self.advance(at);
+        if self.limited {
+            self.bytes_left -= f64::from(wire_bytes);
+            if self.bytes_left <= 0.0 {
+                self.bytes_left += self.increase_bytes;
+                self.byte_count += 1;
+                self.increase();
+            }
+        }
+        if self.limited {
+            (f64::from(wire_bytes) * (8.0 * SECOND as f64) / self.current_bps) as Time
+        } else {
+            0
         }
     }
 }

@@ -8,19 +8,20 @@
 //! Control frames have 64 bytes and travel through the network as data does: with the same
 //! priority, on the path from the receiver to the sender. A host sends them before data.
 //!
-//! With DCQCN, the receiver of a packet with a mark (congestion experienced) sends a notification
-//! (CNP) for its queue pair at once. Then it waits for [`Dcqcn::cnp_interval`]; if another packet
-//! with a mark has arrived by the end, it sends the next and waits again.
+//! A control limits the rate of a queue pair, or what it may have under way. `control.rs` says what it
+//! is asked; each is one file, `dcqcn.rs` and `nscc.rs`, and a row of [`CONTROLS`].
 //!
-//! With NSCC, the answers to packets, which say whether these were marked, open and close a window
-//! of what may be under way: see `nscc.rs`.
+//! With a control that has notifications, the receiver of a packet with a mark (congestion
+//! experienced) sends one (CNP) for its queue pair at once. Then it waits for their interval; if
+//! another packet with a mark has arrived by the end, it sends the next and waits again.
 //!
-//! With [`Recovery`], the receiver answers each packet by a control frame, and what is lost is sent
+//! With a recovery, the receiver answers each packet by a control frame, and what is lost is sent
 //! again: see `recovery.rs`. A message has arrived when all of its bytes have, and those of all
 //! messages before in its queue pair.
 //!
 //! Multicast needs no queue pair: hosts send it as without a transport.
 
+mod control;
 mod dcqcn;
 mod nscc;
 mod queue_pair;
@@ -29,19 +30,35 @@ mod settings;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use switch_model::{wire_bytes, Time};
 
-pub use settings::{Dcqcn, Nscc, Recovery, RecoveryKind, Transport};
+pub use settings::Transport;
 
 use crate::event::{Event, EventQueue, TransportEvent};
 use crate::hosts::{Hosts, Next, Outgoing};
 use crate::message::{
     ControlKind, Destination, Message, Packet, ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, ON_TREE,
 };
-use nscc::Acknowledged;
+use control::{Acknowledged, Control, Path};
 use queue_pair::{ControlFrame, QueuePair, Recovering, SendQueue};
 use recovery::{Answer, Answered, Bytes};
+
+/// A control by its settings, as they are read.
+type Read = fn(Value) -> serde_json::Result<Arc<dyn Control>>;
+
+/// A row for each control: its name and its settings. `KINDS` of `knotless/simulation/transport.py`
+/// has the same names, with the parameters that these settings are read from.
+const CONTROLS: [(&str, Read); 2] = [("dcqcn", read::<dcqcn::Dcqcn>), ("nscc", read::<nscc::Nscc>)];
+
+fn read<C: Control + DeserializeOwned + 'static>(
+    settings: Value,
+) -> serde_json::Result<Arc<dyn Control>> {
+    Ok(Arc::new(serde_json::from_value::<C>(settings)?))
+}
 
 /// How often a timeout doubles at most.
 const MOST_DOUBLINGS: u32 = 6;
@@ -104,7 +121,7 @@ impl QueuePairs {
         at: Time,
         message: Message,
         hosts: &mut Hosts,
-        round_trip: impl FnOnce() -> Time,
+        round_trip: &dyn Fn() -> Time,
     ) {
         let Destination::Host(to) = message.to else { return hosts.accept(message) };
         let key = (message.flow, to);
@@ -129,11 +146,12 @@ impl QueuePairs {
         message: &Message,
         to: u32,
         hosts: &mut Hosts,
-        round_trip: impl FnOnce() -> Time,
+        round_trip: &dyn Fn() -> Time,
     ) -> u32 {
         let line_bps = self.line_bps[message.from as usize];
-        let frame = wire_bytes(self.packet_bytes + HEADER_BYTES);
-        let pair = QueuePair::new(&self.transport, message, to, (line_bps, frame), round_trip);
+        let packet_bytes = wire_bytes(self.packet_bytes + HEADER_BYTES);
+        let path = Path { line_bps, packet_bytes, round_trip };
+        let pair = QueuePair::new(&self.transport, message, to, &path);
         let number = match self.free.pop() {
             Some(number) => {
                 self.pairs[number as usize] = pair;
@@ -249,8 +267,8 @@ impl QueuePairs {
             let timeout = TransportEvent::Timeout { pair: number };
             events.add(recovering.deadline, Event::Transport(timeout));
         }
-        if let Some(limiter) = &mut pair.limiter {
-            pair.next_send = at.saturating_add(limiter.sent(at, wire_bytes(outgoing.bytes)));
+        if let Some(control) = &mut pair.control {
+            pair.next_send = at.saturating_add(control.sent(at, wire_bytes(outgoing.bytes)));
         }
         self.queue(at, number);
         Some(outgoing)
@@ -286,8 +304,8 @@ impl QueuePairs {
             }
             Some(ControlKind::Notification) => {
                 let pair = &mut self.pairs[packet.message() as usize];
-                if let Some(limiter) = &mut pair.limiter {
-                    limiter.notified(at);
+                if let Some(control) = &mut pair.control {
+                    control.notified(at);
                 }
                 hosts.count_notification(pair.flow);
                 self.forget(packet.message());
@@ -350,12 +368,12 @@ impl QueuePairs {
         if !is_rejection && answers > next {
             recovering.sender.received(answers);
         }
-        recovering.count_lost(at, before.lost);
         let Bytes { in_flight, arrived, .. } = recovering.sender.bytes();
-        if let Some(congestion) = &mut recovering.congestion {
+        pair.count_lost(at, before.lost);
+        if let Some(control) = &mut pair.control {
             let bytes = arrived - before.arrived;
             let round_trip = sent.filter(|_| !is_rejection).map(|sent| at - sent);
-            congestion.acknowledged(at, Acknowledged { bytes, round_trip, is_marked, in_flight });
+            control.acknowledged(at, Acknowledged { bytes, round_trip, is_marked, in_flight });
         }
         let host = pair.from;
         for packet in acknowledged.iter().filter(|packet| packet.last) {
@@ -410,12 +428,16 @@ impl QueuePairs {
         self.close_if_done(number);
     }
 
+    fn notification_interval(&self) -> Option<Time> {
+        self.transport.control.as_ref()?.notification_interval()
+    }
+
     /// A packet with a mark has arrived at the receiver of a queue pair.
     fn marked(&mut self, at: Time, number: u32, events: &mut EventQueue) {
-        let Some(dcqcn) = self.transport.rate_control else { return };
+        let Some(interval) = self.notification_interval() else { return };
         let pair = &mut self.pairs[number as usize];
         if at >= pair.quiet_until && !pair.notifies {
-            self.notify(at, number, dcqcn.cnp_interval);
+            self.notify(at, number, interval);
         } else if !pair.notifies {
             pair.notifies = true;
             pair.references += 1;
@@ -452,8 +474,8 @@ impl QueuePairs {
             }
             TransportEvent::Notification { pair } => {
                 self.pairs[pair as usize].notifies = false;
-                if let Some(dcqcn) = self.transport.rate_control {
-                    self.notify(at, pair, dcqcn.cnp_interval);
+                if let Some(interval) = self.notification_interval() {
+                    self.notify(at, pair, interval);
                 }
                 self.forget(pair);
             }
@@ -480,7 +502,7 @@ impl QueuePairs {
         if is_late {
             let before = recovering.sender.bytes().lost;
             recovering.sender.go_back();
-            recovering.count_lost(at, before);
+            pair.count_lost(at, before);
             let host = pair.from;
             self.queue(at, number);
             self.follows.push_back(Next::Feed(host));

@@ -29,9 +29,12 @@
 //! its public simulator (`csg-htsim`, `uec.cpp`). All bytes are of the line, headers and gaps
 //! included.
 
+use serde::Deserialize;
 use switch_model::{Time, MICROSECOND, SECOND};
 
-use super::settings::Nscc;
+use super::control::{Acknowledged, Control, Controlled, Path};
+use super::settings::optional_time;
+use crate::error::Error;
 
 /// The bytes under way on the line for which parameters are published: 100 Gbit/s and 12 us.
 const PUBLISHED_BYTES: f64 = 150_000.0;
@@ -49,22 +52,69 @@ const UNMARKED_SHARE: f64 = 0.25;
 /// Quick adapt: delays above so many targets.
 const LATE_TARGETS: u64 = 4;
 
-/// An acknowledgement.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acknowledged {
-    /// Bytes of packets that are now known to have arrived.
-    pub bytes: u64,
-    /// From sending the packet that it answers; None if that was sent more than once.
+/// NSCC, the network-signalled congestion control of Ultra Ethernet. Increases are in
+/// packets for each round trip, for 100 Gbit/s and a round trip of 12 us; they are scaled to the
+/// line of the host and the path.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nscc {
+    /// The time of a round trip without queues; None: that of a full packet and its answer on the
+    /// path on which the queue pair begins.
+    #[serde(rename = "rtt_us", deserialize_with = "optional_time")]
     pub round_trip: Option<Time>,
-    /// That packet was marked.
-    pub is_marked: bool,
-    /// Bytes that are still under way.
-    pub in_flight: u64,
+    /// The target of the queueing delay; None: a round trip.
+    #[serde(rename = "target_us", deserialize_with = "optional_time")]
+    pub target: Option<Time>,
+    /// Fair increase; published: 5.
+    pub fair: f64,
+    /// Proportional increase; published: 4.
+    pub proportional: f64,
+    /// What is added in any case; published: 0.15.
+    pub constant: f64,
+    /// How strong a decrease is, over 0 to 1; published: 0.8.
+    pub gamma: f64,
+    /// The gain of the mean delay, over 0 to 1; published: 0.0125.
+    pub delay_gain: f64,
+    /// Quick adapt acts if less of the largest window has arrived, 0 to 1; published: 1/8.
+    pub low_share: f64,
+    /// The largest window, of what is on the line in a round trip; published: 1.5.
+    pub largest: f64,
+}
+
+impl Control for Nscc {
+    fn check(&self) -> Result<(), Error> {
+        let amounts = [self.fair, self.proportional, self.constant, self.low_share];
+        let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
+        let is_gain = |gain: f64| gain > 0.0 && gain <= 1.0;
+        let times = [self.round_trip, self.target];
+        match () {
+            () if times.contains(&Some(0)) => Err(Error::new("nscc: times must be over 0")),
+            () if !amounts.iter().all(is_amount) || self.low_share > 1.0 => {
+                Err(Error::new("nscc: increases must be 0 or more, and the low share at most 1"))
+            }
+            () if !is_gain(self.gamma) || !is_gain(self.delay_gain) => {
+                Err(Error::new("nscc: gamma and the gain must be over 0 and at most 1"))
+            }
+            () if !(self.largest.is_finite() && self.largest > 0.0) => {
+                Err(Error::new("nscc: the largest window must be over 0"))
+            }
+            () => Ok(()),
+        }
+    }
+
+    fn needs_answers(&self) -> bool {
+        true
+    }
+
+    fn sender(&self, path: &Path<'_>) -> Box<dyn Controlled> {
+        let round_trip = (path.round_trip)();
+        Box::new(CongestionWindow::new(self, path.line_bps, round_trip, path.packet_bytes))
+    }
 }
 
 /// The window of one queue pair. Increases in a round trip, and windows, are in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct CongestionWindow {
+struct CongestionWindow {
     settings: Nscc,
     round_trip: Time,
     target: Time,
@@ -126,56 +176,6 @@ impl CongestionWindow {
             achieved: 0.0,
             has_lost: false,
             ignored: 0.0,
-        }
-    }
-
-    /// The most packets that may ever be under way.
-    pub fn most_packets(&self) -> u32 {
-        (self.largest / self.packet) as u32
-    }
-
-    /// Whether a packet may be sent while so many bytes are under way.
-    pub fn permits(&self, in_flight: u64) -> bool {
-        in_flight as f64 + self.packet <= self.window
-    }
-
-    /// An acknowledgement has arrived.
-    pub fn acknowledged(&mut self, at: Time, answer: Acknowledged) {
-        let Acknowledged { bytes, round_trip, is_marked, in_flight } = answer;
-        let bytes = bytes as f64;
-        self.achieved += bytes;
-        self.acknowledged += bytes;
-        self.ignored = (self.ignored - bytes).max(0.0);
-        let Some(round_trip) = round_trip else { return };
-        let delay = round_trip.saturating_sub(self.round_trip);
-        let is_late = delay >= self.target;
-        let counted = match is_marked || delay <= self.target {
-            true => delay as f64,
-            false => UNMARKED_SHARE * self.round_trip as f64,
-        };
-        self.mean_delay += self.settings.delay_gain * (counted - self.mean_delay);
-        if self.quick_adapt(at, is_marked, delay > LATE_TARGETS * self.target, in_flight) {
-            return;
-        }
-        match (is_marked, is_late) {
-            (false, true) => self.increases += self.fair * bytes,
-            (false, false) => self.increase(bytes, delay),
-            (true, true) => self.decrease(at),
-            (true, false) => {}
-        }
-        self.bound();
-        let is_due = at.saturating_sub(self.adjusted_at) > self.round_trip;
-        if is_due || self.acknowledged > ADJUST_PACKETS * self.packet {
-            self.adjust(at, is_due);
-        }
-    }
-
-    /// Packets of so many bytes are lost.
-    pub fn lost(&mut self, at: Time, bytes: u64, in_flight: u64) {
-        self.has_lost = true;
-        if !self.quick_adapt(at, true, true, in_flight) {
-            self.window -= bytes as f64;
-            self.bound();
         }
     }
 
@@ -243,6 +243,54 @@ impl CongestionWindow {
     }
 }
 
+impl Controlled for CongestionWindow {
+    fn most_packets(&self) -> Option<u32> {
+        Some((self.largest / self.packet) as u32)
+    }
+
+    fn permits(&self, in_flight: u64) -> bool {
+        in_flight as f64 + self.packet <= self.window
+    }
+
+    fn acknowledged(&mut self, at: Time, answer: Acknowledged) {
+        let Acknowledged { bytes, round_trip, is_marked, in_flight } = answer;
+        let bytes = bytes as f64;
+        self.achieved += bytes;
+        self.acknowledged += bytes;
+        self.ignored = (self.ignored - bytes).max(0.0);
+        let Some(round_trip) = round_trip else { return };
+        let delay = round_trip.saturating_sub(self.round_trip);
+        let is_late = delay >= self.target;
+        let counted = match is_marked || delay <= self.target {
+            true => delay as f64,
+            false => UNMARKED_SHARE * self.round_trip as f64,
+        };
+        self.mean_delay += self.settings.delay_gain * (counted - self.mean_delay);
+        if self.quick_adapt(at, is_marked, delay > LATE_TARGETS * self.target, in_flight) {
+            return;
+        }
+        match (is_marked, is_late) {
+            (false, true) => self.increases += self.fair * bytes,
+            (false, false) => self.increase(bytes, delay),
+            (true, true) => self.decrease(at),
+            (true, false) => {}
+        }
+        self.bound();
+        let is_due = at.saturating_sub(self.adjusted_at) > self.round_trip;
+        if is_due || self.acknowledged > ADJUST_PACKETS * self.packet {
+            self.adjust(at, is_due);
+        }
+    }
+
+    fn lost(&mut self, at: Time, bytes: u64, in_flight: u64) {
+        self.has_lost = true;
+        if !self.quick_adapt(at, true, true, in_flight) {
+            self.window -= bytes as f64;
+            self.bound();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,7 +340,7 @@ mod tests {
     #[test]
     fn a_window_is_at_first_one_and_a_half_of_what_the_line_holds() {
         let mut window = window(&settings());
-        assert_eq!((window.window, window.most_packets()), (225_000.0, 150));
+        assert_eq!((window.window, window.most_packets()), (225_000.0, Some(150)));
         assert!(window.permits(225_000 - 1500) && !window.permits(225_000 - 1499));
         window.lost(0, 1_000_000, 0);
         assert!(window.permits(0) && !window.permits(1), "at least a packet");

@@ -5,10 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use switch_model::Time;
 
-use super::dcqcn::RateLimiter;
-use super::nscc::CongestionWindow;
+use super::control::{Controlled, Path};
 use super::recovery::{Receiver, Sender};
-use super::settings::{Dcqcn, Nscc, Recovery, Transport};
+use super::settings::{Recovery, Transport};
 use crate::message::{ControlKind, Message};
 
 /// A control frame that waits for the line of its host.
@@ -52,7 +51,8 @@ pub(super) struct QueuePair {
     pub flow: u32,
     /// Messages with bytes left.
     pub messages: VecDeque<u32>,
-    pub limiter: Option<RateLimiter>,
+    /// What controls its rate or its window, if anything does.
+    pub control: Option<Box<dyn Controlled>>,
     /// When its rate permits the next packet.
     pub next_send: Time,
     /// It is in one of the queues of its host.
@@ -71,10 +71,8 @@ pub(super) struct QueuePair {
 #[derive(Debug)]
 pub(super) struct Recovering {
     pub settings: Recovery,
-    /// Packets that may be unacknowledged,
+    /// Packets that may be unacknowledged.
     pub window: u32,
-    /// and with NSCC, bytes that may be under way.
-    pub congestion: Option<CongestionWindow>,
     pub sender: Sender,
     pub receiver: Receiver,
     pub timeout: Time,
@@ -90,67 +88,58 @@ impl Recovering {
     pub fn has_stopped(&self) -> bool {
         self.timeouts > self.settings.retries
     }
-
-    /// Have the window react to what was lost since the sender had lost so many bytes.
-    pub fn count_lost(&mut self, at: Time, before: u64) {
-        let bytes = self.sender.bytes();
-        if let Some(congestion) = self.congestion.as_mut().filter(|_| bytes.lost > before) {
-            congestion.lost(at, bytes.lost - before, bytes.in_flight);
-        }
-    }
 }
 
 impl QueuePair {
-    /// That of a message to a host, on a line of that rate, of which a whole packet takes so many
-    /// bytes. `round_trip` is the time of such a packet and its answer without other traffic.
-    pub fn new(
-        transport: &Transport,
-        message: &Message,
-        to: u32,
-        (line_bps, packet_line_bytes): (u64, u32),
-        round_trip: impl FnOnce() -> Time,
-    ) -> QueuePair {
-        let congestion =
-            |nscc: &Nscc| CongestionWindow::new(nscc, line_bps, round_trip(), packet_line_bytes);
-        let congestion = transport.window_control.as_ref().map(congestion);
+    /// That of a message to a host.
+    pub fn new(transport: &Transport, message: &Message, to: u32, path: &Path<'_>) -> QueuePair {
+        let control = transport.control.as_ref().map(|control| control.sender(path));
         let recovering = |settings: Recovery| {
-            let permitted = congestion.as_ref().map(CongestionWindow::most_packets);
+            let permitted = control.as_ref().and_then(|control| control.most_packets());
             let window = settings.window_within(permitted);
             Box::new(Recovering {
                 settings,
                 window,
-                congestion,
                 sender: Sender::new(settings.kind),
                 receiver: Receiver::default(),
-                timeout: settings.timeout_on(line_bps, packet_line_bytes, window),
+                timeout: settings.timeout_on(path.line_bps, path.packet_bytes, window),
                 deadline: 0,
                 is_timed: false,
                 timeouts: 0,
             })
         };
-        let limiter = |dcqcn: &Dcqcn| RateLimiter::new(dcqcn, line_bps);
+        let recovering = transport.recovery.map(recovering);
         QueuePair {
             from: message.from,
             to,
             flow: message.flow,
             messages: VecDeque::new(),
-            limiter: transport.rate_control.as_ref().map(limiter),
+            control,
             next_send: 0,
             is_queued: false,
             quiet_until: 0,
             notifies: false,
             references: 0,
-            recovering: transport.recovery.map(recovering),
+            recovering,
+        }
+    }
+
+    /// Have the control react to what was lost since the sender had lost so many bytes.
+    pub fn count_lost(&mut self, at: Time, before: u64) {
+        let Some(recovering) = &self.recovering else { return };
+        let bytes = recovering.sender.bytes();
+        if let Some(control) = self.control.as_mut().filter(|_| bytes.lost > before) {
+            control.lost(at, bytes.lost - before, bytes.in_flight);
         }
     }
 
     /// Whether it has a packet to send.
     pub fn has_packet(&self) -> bool {
         let Some(recovering) = &self.recovering else { return !self.messages.is_empty() };
-        let Recovering { window, congestion, sender, .. } = &**recovering;
+        let Recovering { window, sender, .. } = &**recovering;
         let has_new = !self.messages.is_empty() && sender.has_room(*window);
         let in_flight = sender.bytes().in_flight;
-        let permits = congestion.as_ref().is_none_or(|congestion| congestion.permits(in_flight));
+        let permits = self.control.as_ref().is_none_or(|control| control.permits(in_flight));
         !recovering.has_stopped() && (sender.repeats() || has_new) && permits
     }
 

@@ -1,38 +1,110 @@
 //! Settings of transports.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use switch_model::{transmission_time, Time, MICROSECOND};
 
+use super::control::Control;
+use super::CONTROLS;
 use crate::error::Error;
 
 /// How hosts send.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Transport {
-    /// The control of sending rates, if there is one.
-    pub rate_control: Option<Dcqcn>,
-    /// The control of what is under way, if there is one; it needs a recovery, which acknowledges
-    /// packets.
-    pub window_control: Option<Nscc>,
+    /// The control of rates or windows, if there is one.
+    pub(super) control: Option<Arc<dyn Control>>,
     /// The recovery of lost packets, if there is one.
-    pub recovery: Option<Recovery>,
+    pub(super) recovery: Option<Recovery>,
+}
+
+impl Transport {
+    /// The transport of a JSON object with the parameters of each part by its name: of a control
+    /// (`dcqcn`, `nscc`), of a recovery (`go-back-n`, `selective`), or of both.
+    pub fn from_json(text: &str) -> Result<Transport, Error> {
+        let wrong = |error: serde_json::Error| Error::new(format!("transport: {error}"));
+        let parts: BTreeMap<String, Value> = serde_json::from_str(text).map_err(wrong)?;
+        let mut transport = Transport::default();
+        for (name, settings) in parts {
+            let is_second = if let Some(kind) = RecoveryKind::named(&name) {
+                let recovery = serde_json::from_value::<Recovery>(settings).map_err(wrong)?;
+                transport.recovery.replace(Recovery { kind, ..recovery }).is_some()
+            } else if let Some((_, read)) = CONTROLS.iter().find(|(known, _)| *known == name) {
+                transport.control.replace(read(settings).map_err(wrong)?).is_some()
+            } else {
+                return Err(Error::new(format!("transport: there is no {name}")));
+            };
+            if is_second {
+                return Err(Error::new(format!("transport: {name} is one of two of a kind")));
+            }
+        }
+        transport.check()?;
+        Ok(transport)
+    }
+
+    /// Refuse settings that are not possible.
+    fn check(&self) -> Result<(), Error> {
+        let control = self.control.as_ref();
+        if self.recovery.is_none() && control.is_some_and(|control| control.needs_answers()) {
+            return Err(Error::new("transport: its control needs a recovery of lost packets"));
+        }
+        control.map_or(Ok(()), |control| control.check())?;
+        self.recovery.map_or(Ok(()), |recovery| recovery.check())
+    }
+}
+
+/// A time in microseconds, over 0.
+pub(super) fn time<'de, D: Deserializer<'de>>(us: D) -> Result<Time, D::Error> {
+    Ok(picoseconds(f64::deserialize(us)?))
+}
+
+/// A time in microseconds, or None.
+pub(super) fn optional_time<'de, D: Deserializer<'de>>(us: D) -> Result<Option<Time>, D::Error> {
+    Ok(Option::<f64>::deserialize(us)?.map(picoseconds))
+}
+
+fn picoseconds(us: f64) -> Time {
+    (us * MICROSECOND as f64).round_ties_even().max(1.0) as Time
+}
+
+/// A rate in Mbit/s, or None.
+pub(super) fn optional_rate<'de, D: Deserializer<'de>>(mbps: D) -> Result<Option<f64>, D::Error> {
+    Ok(Option::<f64>::deserialize(mbps)?.map(|mbps| mbps * 1e6))
 }
 
 /// What is sent again when packets are lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoveryKind {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RecoveryKind {
     /// The lost packet and all after it.
+    #[default]
     GoBackN,
     /// The lost packet.
     Selective,
 }
 
+impl RecoveryKind {
+    fn named(name: &str) -> Option<RecoveryKind> {
+        match name {
+            "go-back-n" => Some(RecoveryKind::GoBackN),
+            "selective" => Some(RecoveryKind::Selective),
+            _ => None,
+        }
+    }
+}
+
 /// The recovery of lost packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recovery {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recovery {
     /// What is sent again.
+    #[serde(skip)]
     pub kind: RecoveryKind,
     /// After so long without a new acknowledgement, all is sent again that is not known to have
     /// arrived. It doubles with each timeout in a row, up to 64 times that. None: 320 us, or twice
     /// the time of a window on the line of the host if that is longer.
+    #[serde(rename = "rto_us", deserialize_with = "optional_time")]
     pub timeout: Option<Time>,
     /// Packets of a queue pair that may be unacknowledged, 1 to 65,000. None: 128, or with a control
     /// of what is under way as many as that permits.
@@ -70,107 +142,30 @@ impl Recovery {
     }
 }
 
-/// DCQCN (Zhu et al.: Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015). What is
-/// None is the published value for a line of 40 Gbit/s, scaled to the line of the host.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dcqcn {
-    /// The gain of the estimate of congestion, over 0 to 1.
-    pub g: f64,
-    /// A receiver sends at most one notification for a queue pair in this time.
-    pub cnp_interval: Time,
-    /// Without notifications, the estimate of congestion decays after each such time.
-    pub alpha_interval: Time,
-    /// The sender increases its rate after each such time,
-    pub increase_interval: Time,
-    /// and after each so many bytes on the line; published: 10 MB.
-    pub increase_bytes: Option<f64>,
-    /// Increases of fast recovery, before the target rate increases.
-    pub fast_recovery: u32,
-    /// Additive increase of the target rate; published: 40 Mbit/s.
-    pub additive_bps: Option<f64>,
-    /// Hyper increase of the target rate; of the authors' simulator: 200 Mbit/s.
-    pub hyper_bps: Option<f64>,
-    /// The lowest rate; of the authors' simulator: 100 Mbit/s.
-    pub least_bps: Option<f64>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Dcqcn {
-    fn check(&self) -> Result<(), Error> {
-        let intervals = [self.cnp_interval, self.alpha_interval, self.increase_interval];
-        let amounts = [self.increase_bytes, self.additive_bps, self.hyper_bps, self.least_bps];
-        let is_positive = |amount: &f64| amount.is_finite() && *amount > 0.0;
-        match () {
-            () if !(self.g > 0.0 && self.g <= 1.0) => {
-                Err(Error::new("dcqcn: g must be over 0 and at most 1"))
-            }
-            () if intervals.contains(&0) || self.fast_recovery == 0 => {
-                Err(Error::new("dcqcn: intervals and steps of fast recovery must be over 0"))
-            }
-            () if !amounts.iter().flatten().all(is_positive) => {
-                Err(Error::new("dcqcn: rates and bytes must be over 0"))
-            }
-            () => Ok(()),
+    #[test]
+    fn transports_are_read_by_the_names_of_their_parts() {
+        let nscc = r#""nscc": {"rtt_us": null, "target_us": 5, "fair": 5, "proportional": 4,
+            "constant": 0.15, "gamma": 0.8, "delay_gain": 0.0125, "low_share": 0.125, "largest": 1.5}"#;
+        let selective = r#""selective": {"rto_us": 0.0000001, "window": null, "retries": 7}"#;
+        let read = |parts: &[&str]| Transport::from_json(&format!("{{{}}}", parts.join(",")));
+        let transport = read(&[nscc, selective]).expect("it is possible");
+        assert_eq!(transport.control.expect("nscc").notification_interval(), None);
+        let recovery = transport.recovery.expect("selective");
+        assert_eq!((recovery.kind, recovery.timeout), (RecoveryKind::Selective, Some(1)));
+        let back = selective.replace("selective", "go-back-n");
+        for (parts, message) in [
+            (vec![nscc], "its control needs a recovery"),
+            (vec![selective, &back], "is one of two of a kind"),
+            (vec![r#""quic": {}"#], "there is no quic"),
+            (vec![r#""dcqcn": {"g": 1}"#], "missing field"),
+            (vec![&back.replace("null", "0")], "must be over 0"),
+        ] {
+            let error = read(&parts).expect_err(message).to_string();
+            assert!(error.contains(message), "{error}");
         }
-    }
-}
-
-/// NSCC, the network-signalled congestion control of Ultra Ethernet: see `nscc.rs`. Increases are in
-/// packets for each round trip, for 100 Gbit/s and a round trip of 12 us; they are scaled to the
-/// line of the host and the path.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Nscc {
-    /// The time of a round trip without queues; None: that of a full packet and its answer on the
-    /// path on which the queue pair begins.
-    pub round_trip: Option<Time>,
-    /// The target of the queueing delay; None: a round trip.
-    pub target: Option<Time>,
-    /// Fair increase; published: 5.
-    pub fair: f64,
-    /// Proportional increase; published: 4.
-    pub proportional: f64,
-    /// What is added in any case; published: 0.15.
-    pub constant: f64,
-    /// How strong a decrease is, over 0 to 1; published: 0.8.
-    pub gamma: f64,
-    /// The gain of the mean delay, over 0 to 1; published: 0.0125.
-    pub delay_gain: f64,
-    /// Quick adapt acts if less of the largest window has arrived, 0 to 1; published: 1/8.
-    pub low_share: f64,
-    /// The largest window, of what is on the line in a round trip; published: 1.5.
-    pub largest: f64,
-}
-
-impl Nscc {
-    fn check(&self) -> Result<(), Error> {
-        let amounts = [self.fair, self.proportional, self.constant, self.low_share];
-        let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
-        let is_gain = |gain: f64| gain > 0.0 && gain <= 1.0;
-        let times = [self.round_trip, self.target];
-        match () {
-            () if times.contains(&Some(0)) => Err(Error::new("nscc: times must be over 0")),
-            () if !amounts.iter().all(is_amount) || self.low_share > 1.0 => {
-                Err(Error::new("nscc: increases must be 0 or more, and the low share at most 1"))
-            }
-            () if !is_gain(self.gamma) || !is_gain(self.delay_gain) => {
-                Err(Error::new("nscc: gamma and the gain must be over 0 and at most 1"))
-            }
-            () if !(self.largest.is_finite() && self.largest > 0.0) => {
-                Err(Error::new("nscc: the largest window must be over 0"))
-            }
-            () => Ok(()),
-        }
-    }
-}
-
-impl Transport {
-    /// Refuse settings that are not possible.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.window_control.is_some() && (self.rate_control.is_some() || self.recovery.is_none())
-        {
-            return Err(Error::new("nscc needs a recovery of lost packets, and no dcqcn"));
-        }
-        self.rate_control.map_or(Ok(()), |dcqcn| dcqcn.check())?;
-        self.window_control.map_or(Ok(()), |nscc| nscc.check())?;
-        self.recovery.map_or(Ok(()), |recovery| recovery.check())
     }
 }
