@@ -14,6 +14,14 @@ Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Paths = tuple[Ints, NDArray[np.uint8]]
 
+PRIORITIES: int
+LAST_VLAN: int
+MAX_PORT: int
+MAX_BYTES: int
+MAX_PACKET_BYTES: int
+MAX_DELAY_US: float
+"""Limits: see core/graph/src/limits.rs."""
+
 def blocking(
     nodes: int, holds: Ints, ends: Ints, requests: Ints
 ) -> tuple[list[int], list[int], list[int]]:

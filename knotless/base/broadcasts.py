@@ -12,12 +12,13 @@ from typing import Any
 
 from knotless._core.simulator import BROADCAST_SHARE
 from knotless.base.errors import KnotlessError
+from knotless.base.model_limits import MAX_BYTES
 
 BROADCAST_LIMIT = "broadcast_limit"
 """The cause for which broadcasts beyond the limit are dropped; they are not lost frames."""
 LEAST_BURST_BYTES = 1542
 """The longest frame of 1,500 bytes of payload, with the gap behind it: less would let none pass."""
-MOST_BURST_BYTES = 2**40
+MOST_BURST_BYTES = MAX_BYTES
 
 
 def check_limit(share: float, burst_bytes: int) -> None:

@@ -51,14 +51,13 @@ from pydantic import (
 from knotless.base import yaml_file
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
+from knotless.base.model_limits import MAX_BYTES, PRIORITIES
 from knotless.base.printable import printable
 
-PRIORITIES = 8
-MOST_BYTES = 2**40
 MAX_FILE_BYTES = 1 << 22
 """The settings of large fabrics are written by :func:`write`."""
 
-Bytes = Annotated[int, Field(ge=0, lt=MOST_BYTES)]
+Bytes = Annotated[int, Field(ge=0, lt=MAX_BYTES)]
 Priority = Annotated[int, Field(ge=0, lt=PRIORITIES)]
 Priorities = Annotated[tuple[Priority, ...], Field(strict=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import FlowControl
+from knotless.base.model_limits import PRIORITIES
 from knotless.forwarding.openflow.rules import FabricRules, Rule
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
-from knotless.routing.graphs.channels import PRIORITIES, Channels
+from knotless.routing.graphs.channels import Channels
 from knotless.routing.graphs.dependencies import Edges, lossless_waits, merged, requested
 from knotless.topologies.fabric import Fabric
 

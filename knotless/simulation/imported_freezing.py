@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.model_limits import PRIORITIES
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric, TableTraffic
 from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.switch_settings import ReadSettings, file_of
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.simulation.freezing import SEARCHES, Freeze, find_freeze
 from knotless.verification.imported_verdict import ImportedVerdict
 

@@ -14,7 +14,7 @@ from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
 from knotless.base.broadcasts import check_limit
 from knotless.base.errors import KnotlessError, SimulationError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
-from knotless.base.packets import MAX_PACKET_BYTES
+from knotless.base.model_limits import MAX_BYTES, MAX_PACKET_BYTES
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
@@ -81,7 +81,7 @@ class Buffers:
     def __post_init__(self) -> None:
         """Raise SimulationError for sizes that are not possible."""
         for name, value in vars(self).items():
-            if value is not None and not 0 <= value < 2**40:
+            if value is not None and not 0 <= value < MAX_BYTES:
                 raise SimulationError(f"{name}: {value} bytes are not in 0..2**40 - 1")
         if self.credit_unit is not None and not 1 <= self.credit_unit <= MAX_CREDIT_UNIT_BYTES:
             raise SimulationError(
@@ -125,7 +125,7 @@ class Routes:
 
     def __post_init__(self) -> None:
         """Raise SimulationError for a state of another fabric and for an impossible threshold."""
-        if not 0 <= self.ugal_threshold < 2**40:
+        if not 0 <= self.ugal_threshold < MAX_BYTES:
             raise SimulationError(
                 f"threshold of ugal: {self.ugal_threshold} bytes are not in 0..2**40 - 1"
             )

@@ -19,6 +19,7 @@ from knotless._core.replay import Ends
 from knotless._core.simulator import Traffic
 from knotless.base.errors import SimulationError
 from knotless.base.files import open_text
+from knotless.base.model_limits import MAX_BYTES
 from knotless.simulation.program import COMPUTE, KINDS, Program
 from knotless.topologies.fabric import Fabric
 
@@ -27,7 +28,6 @@ PROGRAM = ("process", "kind", "peer", "bytes", "seconds")
 MAX_LINES = 50_000_000
 MAX_FILE_BYTES = 4 << 30
 LONGEST_LINE = 1000
-MAX_BYTES = 2**40
 MAX_TIME_US = 1e13
 MAX_SECONDS = 1e6
 QUOTED = 40

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from knotless._core.simulator import Traffic
 from knotless.base.errors import SimulationError
+from knotless.base.model_limits import MAX_BYTES
 from knotless.routing.multicast import ALL
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.patterns import Pattern
@@ -106,7 +107,7 @@ def _checked(load: Load, packet_bytes: int) -> int:
     if not (math.isfinite(load.load) and 0 < load.load <= 1):
         raise SimulationError(f"load must be over 0 and at most 1, not {load.load:g}")
     message_bytes = packet_bytes if load.message_bytes is None else load.message_bytes
-    if not 1 <= message_bytes < 2**40:
+    if not 1 <= message_bytes < MAX_BYTES:
         raise SimulationError(f"messages must have 1 to 2**40 - 1 bytes, not {message_bytes}")
     if not 1 <= load.messages < 2**63:
         raise SimulationError(f"messages of each flow must be 1 or more, not {load.messages}")

@@ -14,6 +14,7 @@ from knotless._core.replay import Ends
 from knotless._core.schedule import GoalReader, Schedule, operation_schedule, transfer_schedule
 from knotless.base.errors import SimulationError
 from knotless.base.files import open_binary, read_text
+from knotless.base.model_limits import MAX_BYTES
 from knotless.base.printable import shortened
 from knotless.simulation.traffic import line_bytes
 from knotless.simulation.units import picoseconds
@@ -351,7 +352,7 @@ def _incasts(
         raise SimulationError(
             f"an incast needs 1 to {hosts - 1} senders on {fabric.name}, not {count}"
         )
-    if not 1 <= incast.message_bytes < 2**40:
+    if not 1 <= incast.message_bytes < MAX_BYTES:
         raise SimulationError(f"incast: {incast.message_bytes} bytes are not in 1..2**40 - 1")
     receiver = None
     if incast.receiver is not None:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import FlowControl
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.fabric import TableFabric
 from knotless.importers.switch_settings import ReadGroup, ReadSettings, file_of
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.graphs.dependencies import Edges, virtual_channel
 from knotless.verification.pool_waits import PoolStep, Share, Waits, pool_cycle
 from knotless.verification.switch_losses import SwitchEnds, losses_of_tables

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.fabric import TableFabric
 from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.reactions import rises
-from knotless.routing.graphs.channels import PRIORITIES
 
 PREFERRED = (2, 6, 5, 1, 7)
 """The priorities that are taken into use, in this order; SONiC's dual-ToR uses 2 and 6."""

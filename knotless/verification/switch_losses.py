@@ -21,6 +21,7 @@ import numpy as np
 
 from knotless._core import simulator as core
 from knotless.base.flow_control import FlowControl
+from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
 from knotless.base.switch_settings import (
     EgressGroup,
@@ -31,7 +32,6 @@ from knotless.base.switch_settings import (
     SwitchSettings,
     SwitchSettingsError,
 )
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.topologies.fabric import Fabric
 from knotless.verification.pool_waits import Share
 

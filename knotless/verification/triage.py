@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.fabric import TableFabric
 from knotless.importers.sonic.pauses import Pauses, Queue
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.graphs.dependencies import find_cycle
 from knotless.topologies.fabric import Fabric
 

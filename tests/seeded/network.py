@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from knotless.routing.graphs.channels import PRIORITIES
+from knotless.base.model_limits import PRIORITIES
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
 from tests.seeded.forwarding import Header, header_of

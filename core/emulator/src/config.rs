@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use packet_io::ethernet::Mac;
 use serde::{Deserialize, Serialize};
+use switch_model::limits::{MAX_BYTES, MAX_DELAY_US};
 use switch_model::{
     default_jitter, wire_bytes, BroadcastLimit, Buffer, Chance, Faults, FlowControl, Limits,
     PauseLimit, SwitchSettings, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES, MICROSECOND,
@@ -12,11 +13,9 @@ use switch_model::{
 
 use crate::error::Error;
 
-const MOST_US: f64 = 10_000_000.0;
 const MOST_WATCHDOG_US: f64 = 1e9;
 const MOST_DEADLOCK_US: u64 = 1_000_000_000;
 const MOST_MBPS: f64 = 400_000.0;
-const MOST_BYTES: u64 = 1 << 40;
 
 /// The whole configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -383,8 +382,8 @@ impl Settings {
             Err(Error::Config(format!("link {link}: {key} {value} is not in {least}..{most}")))
         };
         within("rate_mbps", self.rate_mbps, 0.001, MOST_MBPS)?;
-        within("delay_us", self.delay_us, 0.0, MOST_US)?;
-        within("jitter_us", self.faults.jitter_us, 0.0, MOST_US)?;
+        within("delay_us", self.delay_us, 0.0, MAX_DELAY_US)?;
+        within("jitter_us", self.faults.jitter_us, 0.0, MAX_DELAY_US)?;
         for (key, share) in [
             ("loss", self.faults.loss),
             ("corrupt", self.faults.corrupt),
@@ -397,15 +396,15 @@ impl Settings {
         within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, most)?;
         within("watchdog_restore_us", self.watchdog_restore_us.unwrap_or(1.0), 0.0, most)?;
         within("pause_limit: share", self.pause_limit.share, 0.0, 1.0)?;
-        within("pause_limit: longest_us", self.pause_limit.longest_us, 0.0, MOST_US)?;
+        within("pause_limit: longest_us", self.pause_limit.longest_us, 0.0, MAX_DELAY_US)?;
         within("broadcast_limit: share", self.broadcast_limit.share, 0.0, 1.0)?;
         let burst_bytes = self.broadcast_limit.burst_bytes as f64;
         let one = f64::from(wire_bytes(LONGEST_FRAME_BYTES));
-        within("broadcast_limit: burst_bytes", burst_bytes, one, MOST_BYTES as f64)?;
+        within("broadcast_limit: burst_bytes", burst_bytes, one, MAX_BYTES as f64)?;
         let limits = self.limits();
         let largest = limits.queue_bytes.max(limits.xoff_bytes).max(limits.headroom_bytes);
-        within("buffer", largest as f64, 1.0, MOST_BYTES as f64)?;
-        within("credit_bytes", limits.credit_bytes as f64, 1.0, 3.0 * MOST_BYTES as f64)?;
+        within("buffer", largest as f64, 1.0, MAX_BYTES as f64)?;
+        within("credit_bytes", limits.credit_bytes as f64, 1.0, 3.0 * MAX_BYTES as f64)?;
         limits
             .check_credit(self.flow_control, LONGEST_FRAME_BYTES)
             .map_err(|text| Error::Config(format!("link {link}: {text}")))?;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use packet_io::ethernet::Mac;
+use switch_model::limits::LAST_VLAN;
 
 use crate::frame::Frame;
 
 const TPID: u16 = 0x8100;
-const LAST_VLAN: u16 = 4094;
 /// The key of the VLAN of all frames whose destination is not listed.
 const DEFAULT: &str = "default";
 

@@ -9,9 +9,9 @@
 use crate::columns::Columns;
 use crate::error::{long, Malformed};
 use crate::follow::{longest, Paths};
+use crate::limits::PRIORITIES;
 use crate::rows::Rows;
 use crate::states::{Search, StateGraph, FAR};
-use crate::tables::PRIORITIES;
 
 /// A channel with the highest load so far costs 2 to this power of two as much as an empty one.
 const SQUARINGS: u32 = 6;

@@ -17,6 +17,7 @@ mod error;
 mod follow;
 pub mod forest;
 mod layers;
+pub mod limits;
 mod order;
 pub mod repair;
 mod rows;

@@ -3,10 +3,9 @@
 use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
 use crate::follow::Paths;
+use crate::limits::PRIORITIES;
 use crate::order::Order;
 
-/// Priorities of 802.1Q.
-pub const PRIORITIES: usize = 8;
 /// Destinations that are worked on together: their next hops at a switch share a cache line.
 const BLOCK: usize = 16;
 

@@ -1,5 +1,6 @@
 //! Settings of a simulation that do not depend on its fabric and traffic.
 
+use switch_model::limits::MAX_PACKET_BYTES;
 use switch_model::Time;
 
 use crate::error::Error;
@@ -35,9 +36,9 @@ pub struct Settings {
 
 /// Refuse settings that this fabric cannot have.
 pub(crate) fn validate(settings: &Settings, fabric: &Fabric) -> Result<(), Error> {
-    if !(1..=65_000).contains(&settings.packet_bytes) {
-        let text = format!("packets must have 1 to 65000 bytes, not {}", settings.packet_bytes);
-        return Err(Error::new(text));
+    if !(1..=MAX_PACKET_BYTES).contains(&settings.packet_bytes) {
+        let text = format!("packets must have 1 to {MAX_PACKET_BYTES} bytes, not");
+        return Err(Error::new(format!("{text} {}", settings.packet_bytes)));
     }
     if settings.warm_up >= settings.end {
         return Err(Error::new("the warm-up must be shorter than the simulation"));

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use switch_model::limits::MAX_BYTES;
 use switch_model::Time;
 
 use crate::error::Error;
@@ -12,8 +13,6 @@ use crate::traffic::{Arrivals, Flow, Sending, Target};
 /// Sets the streams of sizes and of incasts apart from those of a simulation's sources.
 const POISSON_SEED: u64 = 0x0070_6f69_7373_6f6e;
 const INCAST_SEED: u64 = 0x0000_696e_6361_7374;
-/// The longest message.
-const MOST_BYTES: u64 = 1 << 40;
 
 /// A distribution of sizes: points (bytes, share of messages that are not longer), linear between
 /// two points. Sizes are whole: a share between two points falls equally on each size above the
@@ -29,7 +28,7 @@ impl Sizes {
     pub fn new(points: Vec<(u64, f64)>) -> Result<Sizes, Error> {
         let ordered =
             points.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
-        let possible = |&(bytes, share): &(u64, f64)| bytes <= MOST_BYTES && share >= 0.0;
+        let possible = |&(bytes, share): &(u64, f64)| bytes <= MAX_BYTES && share >= 0.0;
         if !ordered || !points.iter().all(possible) {
             return Err(Error::new("bytes and shares of sizes must not decrease"));
         }

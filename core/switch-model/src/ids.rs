@@ -1,7 +1,6 @@
 //! Names of channels and virtual channels.
 
-/// Priorities (PCP values) of a channel.
-pub const PRIORITIES: usize = 8;
+pub use graph::limits::PRIORITIES;
 
 /// The position of a channel in the list that the model was built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -201,6 +201,7 @@ pub use defaults::{default_jitter, Limits, CREDIT_UNIT_BYTES};
 pub use entries::EntryId;
 pub use faults::{Chance, Faults};
 pub use flow_control::{FabricFlowControl, FlowControl};
+pub use graph::limits;
 pub use ids::{ChannelId, VirtualChannel, PRIORITIES};
 pub use model::{Effects, Frame, Model, PauseFrameEvent, Sent, Signal};
 pub use numbering::{channel_order, ChannelSource};

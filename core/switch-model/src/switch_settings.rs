@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use graph::limits::MAX_BYTES;
 use serde::Deserialize;
 
 use crate::config::{Watchdog, WatchdogAction};
@@ -199,7 +200,6 @@ impl SwitchSettings {
     }
 }
 
-const MOST_BYTES: u64 = 1 << 40;
 const MOST_US: f64 = 1e9;
 const MOST_RESPONSE_US: f64 = 1e6;
 
@@ -298,7 +298,7 @@ impl GroupSettings {
 }
 
 fn check_bytes(sizes: &[Option<u64>]) -> Result<(), String> {
-    match sizes.iter().flatten().find(|&&bytes| bytes >= MOST_BYTES) {
+    match sizes.iter().flatten().find(|&&bytes| bytes >= MAX_BYTES) {
         Some(bytes) => Err(format!("{bytes} bytes are not below 2**40")),
         None => Ok(()),
     }

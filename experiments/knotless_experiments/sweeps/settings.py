@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from knotless.base.errors import SweepError
+from knotless.base.model_limits import MAX_BYTES, MAX_PACKET_BYTES
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Buffers, Load, Scenario
@@ -15,7 +16,7 @@ from knotless.topologies import load
 
 ARRIVALS = Literal["poisson", "constant", "saturate", "acknowledged"]
 
-Bytes = Annotated[int, Field(ge=0, lt=2**40)]
+Bytes = Annotated[int, Field(ge=0, lt=MAX_BYTES)]
 Count = Annotated[int, Field(ge=1, lt=2**63)]
 Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -46,10 +47,10 @@ class Simulation(Analysis):
 
     arrivals: ARRIVALS | None = None
     load: Annotated[float, Field(gt=0, le=1)] | None = None
-    message_bytes: Annotated[int, Field(ge=1, lt=2**40)] | None = None
+    message_bytes: Annotated[int, Field(ge=1, lt=MAX_BYTES)] | None = None
     messages: Count = 1
     barrier: bool = True
-    packet_bytes: Annotated[int, Field(ge=1, le=65_000)] = 1500
+    packet_bytes: Annotated[int, Field(ge=1, le=MAX_PACKET_BYTES)] = 1500
     queue_bytes: Bytes | None = None
     xoff_bytes: Bytes | None = None
     xon_bytes: Bytes | None = None
@@ -57,7 +58,7 @@ class Simulation(Analysis):
     credit_bytes: Bytes | None = None
     credit_unit_bytes: Annotated[int, Field(ge=1, le=MAX_CREDIT_UNIT_BYTES)] | None = None
     watchdog_us: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    cut_through_bytes: Annotated[int, Field(ge=0, le=65_000)] = 0
+    cut_through_bytes: Annotated[int, Field(ge=0, le=MAX_PACKET_BYTES)] = 0
     warm_up_us: Time = 0.0
     duration_us: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 

@@ -12,7 +12,7 @@ import click
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
 from knotless.base.flow_control import AUTO, CHOICES
-from knotless.base.packets import MAX_PACKET_BYTES
+from knotless.base.model_limits import MAX_PACKET_BYTES
 from knotless.base.quantities import BYTES
 from knotless.cli import complete
 from knotless.cli.numbers import Whole

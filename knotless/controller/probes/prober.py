@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from knotless.base.flow_control import FlowControl
+from knotless.base.model_limits import PRIORITIES
 from knotless.controller import runtime
 from knotless.controller.emulator import EmulatorError, ask, left_port, paused_us
 from knotless.controller.observed import (
@@ -38,7 +39,6 @@ from knotless.controller.probes.paths import Path as ProbedPath
 from knotless.controller.probes.paths import PathMonitor, Reading
 from knotless.controller.reconcile import FoundRule, RuleChange
 from knotless.controller.updates.fabric_state import FabricState
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.topologies.fabric import Fabric
 
 _FLIGHT_US = 20_000

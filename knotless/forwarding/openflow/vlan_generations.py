@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import PRIORITIES
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.rules import (
     ADMISSION,
@@ -31,7 +32,6 @@ from knotless.forwarding.openflow.rules import (
     ToGroup,
     match_order,
 )
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.vlans.host_tags import HostTags
 
 VLAN_GENERATIONS = 4

@@ -22,6 +22,7 @@ import re
 from collections.abc import Mapping
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.file_kinds import Content, FileKind
 from knotless.importers.sonic.database import SonicTables
 
@@ -44,7 +45,7 @@ _DSCPS = {
     "LE": 1,
     "default": 0,
 }
-_PRIORITIES, _MAX_DSCP = 8, 63
+_MAX_DSCP = 63
 
 Values = dict[str, dict[str, str]]
 """The output of the commands for a port: numbers by key, such as ``prio-pfc``."""
@@ -121,10 +122,10 @@ def _number(text: str, maximum: int, quantity: str) -> int:
 def _shared(numbers: Mapping[str, str]) -> dict[int, int]:
     """Return for each priority the lowest one with the same traffic class or buffer."""
     value_of = {
-        _number(priority, _PRIORITIES - 1, "priority"): _number(value, 15, "traffic class")
+        _number(priority, PRIORITIES - 1, "priority"): _number(value, 15, "traffic class")
         for priority, value in numbers.items()
     }
-    for priority in range(_PRIORITIES):
+    for priority in range(PRIORITIES):
         if priority not in value_of:
             raise RuleError(f"priority {priority} has no traffic class or buffer")
     return {
@@ -136,16 +137,16 @@ def _shared(numbers: Mapping[str, str]) -> dict[int, int]:
 def _classes(values: Values) -> dict[int, int]:
     """Return the priority of each DSCP: of those not listed, that of the port."""
     default = values.get("default-prio", {"": "0"})[""]
-    classes = dict.fromkeys(range(_MAX_DSCP + 1), _number(default, _PRIORITIES - 1, "priority"))
+    classes = dict.fromkeys(range(_MAX_DSCP + 1), _number(default, PRIORITIES - 1, "priority"))
     for name, priority in values.get("dscp-prio", {}).items():
         dscp = _DSCPS[name] if name in _DSCPS else _number(name, _MAX_DSCP, "DSCP")
-        classes[dscp] = _number(priority, _PRIORITIES - 1, "priority")
+        classes[dscp] = _number(priority, PRIORITIES - 1, "priority")
     return classes
 
 
 def _enabled(states: Mapping[str, str]) -> list[int]:
     for priority, state in states.items():
-        _number(priority, _PRIORITIES - 1, "priority")
+        _number(priority, PRIORITIES - 1, "priority")
         if state not in ("on", "off"):
             raise RuleError(f"prio-pfc {priority}:{state[:20]} must be on or off")
     return sorted(int(priority) for priority, state in states.items() if state == "on")

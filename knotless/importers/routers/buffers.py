@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from knotless._core import simulator as core
+from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.routers.qos import MARKS, PortQos, port_qos
 from knotless.importers.routers.router import Router, natural
 from knotless.importers.sonic.buffer_tables import COMPUTED, BufferedPriorities, number
-from knotless.routing.graphs.channels import PRIORITIES
 
 METRES_PER_S = 198_000_000
 PORT_MTU = 9100

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import VcMap
@@ -29,7 +30,6 @@ from knotless.importers.routers.qos import (
     port_qos,
 )
 from knotless.importers.routers.tunnels import Tunnel
-from knotless.routing.graphs.channels import PRIORITIES
 
 MAX_LABELS = 65_000
 """The most labels of packets whose DSCP changes."""

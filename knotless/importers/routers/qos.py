@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.findings import Findings
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
-from knotless.routing.graphs.channels import PRIORITIES
 
 DSCPS, CLASSES = 64, 16
 MARKS = PRIORITIES * DSCPS

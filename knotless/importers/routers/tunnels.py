@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.findings import Findings
 from knotless.importers.prefixes import Prefix, prefix_of
 from knotless.importers.routers.qos import CLASSES, DSCPS, MAX_QUEUE, Map, number_map
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
-from knotless.routing.graphs.channels import PRIORITIES
 
 INTERPRETED = {
     "tunnel_type",

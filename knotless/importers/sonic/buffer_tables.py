@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from knotless.base.model_limits import PRIORITIES
 from knotless.importers.sonic.database import Fields
-from knotless.routing.graphs.channels import PRIORITIES
 
 COMPUTED = "NULL"
 """The name of the buffer profile of priority groups that the switch computes."""

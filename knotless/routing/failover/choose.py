@@ -16,9 +16,10 @@ from itertools import pairwise
 import numpy as np
 
 from knotless.base.errors import PlanError
+from knotless.base.model_limits import PRIORITIES
 from knotless.routing.failover.backups import FIRST_LABEL, MAX_LABELS, Backup, Backups
 from knotless.routing.failover.reach import Reach
-from knotless.routing.graphs.channels import PRIORITIES, VCS_PER_CHANNEL
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import merged, waiting
 from knotless.routing.plan import Plan, distinct_rows
 from knotless.routing.repair import failed_channels

@@ -17,8 +17,6 @@ End = tuple[int, int]
 Ints = NDArray[np.int32]
 Priorities = NDArray[np.uint8]
 
-PRIORITIES = 8
-"""The priorities (PCP) of 802.1Q, each of which can carry a virtual channel."""
 VCS_PER_CHANNEL = 16
 """The numbers kept for the virtual channels of a channel: 802.1Q has 8 priorities, each of which
 carries a virtual channel; InfiniBand has 16 virtual lanes."""

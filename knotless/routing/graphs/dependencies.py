@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from knotless._core.graph import is_acyclic, shortest_cycle
 from knotless.base.flow_control import FlowControl, LinkFlowControl
-from knotless.routing.graphs.channels import PRIORITIES, VCS_PER_CHANNEL, Channels, Ints
+from knotless.base.model_limits import PRIORITIES
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints
 
 Edges = NDArray[np.int64]
 Number = TypeVar("Number", int, NDArray[np.int64])

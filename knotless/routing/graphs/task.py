@@ -8,12 +8,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from knotless.base.model_limits import PRIORITIES
 from knotless.routing.graphs.channels import Channels, Ints
 from knotless.topologies.fabric import Fabric
 
 Selection = Literal["spread", "low-port"]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
-MAX_VCS = 8
+MAX_VCS = PRIORITIES
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from knotless._core import graph as core
 from knotless.base.errors import PlanError
+from knotless.base.model_limits import LAST_VLAN
 from knotless.routing.graphs.channels import Channels, Ints
 from knotless.routing.routes import TableRoutes
 
 FIRST_VLAN = 2
 """VLAN 1 is not used: it is the default VLAN of most switches."""
-LAST_VLAN = 4094
 MAX_VLANS = LAST_VLAN - FIRST_VLAN + 1
 Tagging = Literal["switch", "host"]
 TAGGINGS: tuple[Tagging, ...] = get_args(Tagging)

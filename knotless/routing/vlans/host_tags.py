@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import LAST_VLAN
 from knotless.topologies.fabric import Fabric
 
 HostTags = dict[str, dict[str, int]]
@@ -44,8 +45,8 @@ def from_text(fabric: Fabric, text: str) -> HostTags:
         if not isinstance(vlans, dict) or EVERYTHING_ELSE not in vlans:
             raise RuleError(f"host {host}: must be an object with the key {EVERYTHING_ELSE!r}")
         for mac, vlan in vlans.items():
-            if not isinstance(vlan, int) or isinstance(vlan, bool) or not 1 <= vlan <= 4094:
-                raise RuleError(f"host {host}: the VLAN of {mac[:20]!r} must be 1 to 4094")
+            if not isinstance(vlan, int) or isinstance(vlan, bool) or not 1 <= vlan <= LAST_VLAN:
+                raise RuleError(f"host {host}: the VLAN of {mac[:20]!r} must be 1 to {LAST_VLAN}")
     return {str(host): dict(vlans) for host, vlans in read.items()}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import KnotlessError
+from knotless.base.model_limits import MAX_BYTES
 from knotless.base.plugins import plugins
 from knotless.base.printable import shortened
 from knotless.base.suggestions import suggestion
@@ -78,7 +79,7 @@ def parts(name: str, ranks: int, size: int) -> Bytes:
     """
     if ranks < 2:
         raise CollectiveError(f"{name} needs two hosts or more, not {ranks}")
-    if not ranks <= size < 2**40:
+    if not ranks <= size < MAX_BYTES:
         raise CollectiveError(
             f"{name} of {ranks} hosts needs {ranks} to 2**40 - 1 bytes a host, not {size}"
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
+from knotless.base.model_limits import MAX_BYTES
 from knotless.base.printable import shortened
 from knotless.traffic.theory import packet_wire_bytes
 
@@ -24,7 +25,6 @@ _Function = Callable[[int], int]
 PUBLISHED = ("websearch", "hadoop")
 """Names of the distributions that are in this package; their files name their source."""
 HEADER = "bytes,probability"
-MAX_BYTES = 2**40
 MAX_POINTS = 100_000
 MAX_FILE_BYTES = 8 << 20
 

@@ -29,6 +29,7 @@ from functools import cached_property
 
 from knotless.base.errors import PlanError, RuleError
 from knotless.base.flow_control import verdict_text
+from knotless.base.model_limits import PRIORITIES
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import Generation, state_of_rules
@@ -46,7 +47,6 @@ from knotless.forwarding.openflow.vlan_generations import (
     without_admission,
     without_rules,
 )
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use graph::limits::MAX_PORT;
 use rustc_hash::FxHashMap;
 
 use super::space::Space;
@@ -17,7 +18,7 @@ pub const SETS: Channel = 1 << 31;
 
 /// The highest port of which a switch can choose one of several: it has 16 bits, and the last ports
 /// are reserved.
-const MAX_MEMBER: u32 = 0xFEFF;
+const MAX_MEMBER: u32 = MAX_PORT;
 
 /// A VLAN and a priority.
 pub type Tag = (u16, u8);

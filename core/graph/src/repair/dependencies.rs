@@ -2,8 +2,9 @@
 
 use crate::acyclic::{closes_none, Growing};
 use crate::channels::Channels;
+use crate::limits::PRIORITIES;
 use crate::repair::Kept;
-use crate::tables::{first_turns, PRIORITIES};
+use crate::tables::first_turns;
 
 /// A channel and a priority.
 pub type Hop = (u32, u8);

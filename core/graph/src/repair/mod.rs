@@ -132,7 +132,7 @@ impl Task<'_> {
         let wide = if self.vlan.len() == self.at.len() { 1 } else { switches };
         long("vlan", self.vlan.len(), self.at.len() * wide)?;
         within("vlan", self.vlan, usize::from(u16::MAX))?;
-        within("vcs", &[i32::from(self.vcs) - 1], crate::tables::PRIORITIES)?;
+        within("vcs", &[i32::from(self.vcs) - 1], crate::limits::PRIORITIES)?;
         self.routes.check(self.channels, self.at.len())?;
         self.trees.check(self.channels)
     }

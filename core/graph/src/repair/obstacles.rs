@@ -1,10 +1,10 @@
 //! What keeps a path from being moved: dependencies of kept paths that close a cycle with its own.
 
 use crate::error::Malformed;
+use crate::limits::PRIORITIES;
 use crate::repair::dependencies::{node, Dependencies, Hop, Promise, Turns};
 use crate::repair::search::{Constraints, Distances, Ends, First, Next, Search};
 use crate::repair::{unicast, Failed, Kept, Task};
-use crate::tables::PRIORITIES;
 
 /// How many channels a way may be longer to avoid one new dependency.
 const DETOUR: u32 = 1000;

@@ -2,8 +2,9 @@
 
 use crate::channels::Channels;
 use crate::error::{long, Malformed};
+use crate::limits::PRIORITIES;
 use crate::repair::dependencies::Hop;
-use crate::tables::{Tables, PRIORITIES};
+use crate::tables::Tables;
 
 /// Paths.
 #[derive(Debug)]

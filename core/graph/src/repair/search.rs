@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::channels::Channels;
+use crate::limits::PRIORITIES;
 use crate::repair::dependencies::{Dependencies, Hop};
-use crate::tables::PRIORITIES;
 
 /// Searches for one path before the last one, which keeps to the present topological order.
 const TRIES: usize = 32;

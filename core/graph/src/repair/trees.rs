@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 
 use crate::channels::Channels;
 use crate::error::{long, Malformed};
+use crate::limits::PRIORITIES;
 use crate::repair::dependencies::{Dependencies, Hop, Turns};
 use crate::repair::spanning_tree::SpanningTree;
 use crate::repair::Task;
-use crate::tables::PRIORITIES;
 use crate::trees::pruned;
 
 /// Orders a priority that was not there before behind others.

@@ -1,7 +1,7 @@
 //! `knotless._core.graph`.
 
 use graph::blocking::{Blocking, Waits};
-use graph::{acyclic, cycle, trees, HostRows};
+use graph::{acyclic, cycle, limits, trees, HostRows};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -106,6 +106,12 @@ fn blocking(
 }
 
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("PRIORITIES", limits::PRIORITIES)?;
+    module.add("LAST_VLAN", limits::LAST_VLAN)?;
+    module.add("MAX_PORT", limits::MAX_PORT)?;
+    module.add("MAX_BYTES", limits::MAX_BYTES)?;
+    module.add("MAX_PACKET_BYTES", limits::MAX_PACKET_BYTES)?;
+    module.add("MAX_DELAY_US", limits::MAX_DELAY_US)?;
     module.add_class::<PyChannels>()?;
     module.add_class::<PyShortestPaths>()?;
     module.add_class::<PyStateGraph>()?;

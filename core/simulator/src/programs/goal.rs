@@ -21,14 +21,15 @@
 
 use std::collections::HashMap;
 
+use switch_model::limits::MAX_BYTES;
+
 use super::schedule::{Operation, RankSchedule};
 
 /// The longest line, in bytes.
 const LONGEST_LINE: usize = 1000;
 /// The most operations and requirements: some gigabytes.
 const MOST: usize = 50_000_000;
-/// The longest message, and the longest time of computing in nanoseconds (11 days).
-const MOST_BYTES: u64 = 1 << 40;
+/// The longest time of computing in nanoseconds (11 days).
 const MOST_NS: u64 = 1_000_000_000_000_000;
 const PICOSECONDS_PER_NS: u64 = 1000;
 
@@ -300,7 +301,7 @@ impl GoalReader {
         let Some(digits) = bytes.strip_suffix('b') else {
             return Err(format!("{}: a number of bytes is written Nb", shortened(bytes)));
         };
-        let bytes = number(digits, "number of bytes", 0, MOST_BYTES)?;
+        let bytes = number(digits, "number of bytes", 0, MAX_BYTES)?;
         let rank = self.block.as_ref().map_or(0, |block| block.rank);
         if peer == rank {
             return Err(format!("rank {rank} is its own peer"));

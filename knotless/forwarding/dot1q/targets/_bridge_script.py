@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import LAST_VLAN
 from knotless.forwarding.dot1q.model import L2Port, L2Switch, Macs
 
 BATCH = re.compile(r"(ip|bridge) -batch - <<'(\w+)'")
@@ -148,8 +149,8 @@ class _Bridge:
 
 
 def _vlan(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,4}", text) or not 1 <= int(text) <= 4094:
-        raise RuleError(f"a VLAN is 1 to 4094, not {text[:40]!r}")
+    if not re.fullmatch("[0-9]{1,4}", text) or not 1 <= int(text) <= LAST_VLAN:
+        raise RuleError(f"a VLAN is 1 to {LAST_VLAN}, not {text[:40]!r}")
     return int(text)
 
 

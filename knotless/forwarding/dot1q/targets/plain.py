@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from knotless.base.errors import RuleError
+from knotless.base.model_limits import LAST_VLAN
 from knotless.forwarding.dot1q.model import L2Port, L2Switch, Macs
 from knotless.forwarding.dot1q.target import Target, peers_of
 from knotless.topologies.fabric import Fabric
@@ -56,12 +57,12 @@ def _read(fabric: Fabric, name: str, text: str) -> L2Switch:
                 f"port {number}: leads to {str(port.get('peer'))[:40]!r},"
                 f" but in {FABRIC} to {peers.get(number, 'nothing')!r}"
             )
-        pvid = None if port.get("pvid") is None else _number(port, "pvid", 4094)
+        pvid = None if port.get("pvid") is None else _number(port, "pvid", LAST_VLAN)
         vlans = (_vlans(port, "untagged"), _vlans(port, "tagged"))
         ports.append(L2Port(number, pvid, *vlans))
     macs: Macs = {}
     for entry in _objects(values, "macs"):
-        of_vlan = macs.setdefault(_number(entry, "vlan", 4094), {})
+        of_vlan = macs.setdefault(_number(entry, "vlan", LAST_VLAN), {})
         mac = str(entry.get("mac")).lower()
         if of_vlan.setdefault(mac, _number(entry, "port", 2**31)) != entry["port"]:
             raise RuleError(f"VLAN {entry['vlan']}: {mac[:40]} is at two ports")
@@ -86,7 +87,7 @@ def _vlans(values: dict[str, Any], key: str) -> tuple[int, ...]:
     vlans = values.get(key)
     if not isinstance(vlans, list):
         raise RuleError(f"{key!r} must be a list of VLANs")
-    return tuple(sorted(_number({key: vlan}, key, 4094) for vlan in vlans))
+    return tuple(sorted(_number({key: vlan}, key, LAST_VLAN) for vlan in vlans))
 
 
 PLAIN = Target("plain", ".json", _write, _read)

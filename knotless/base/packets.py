@@ -1,3 +1,0 @@
-"""Limits of packets."""
-
-MAX_PACKET_BYTES = 65_000
