@@ -9,7 +9,7 @@ use super::rule::{Action, Field, Matched, Rule, CONTROLLER, IN_PORT, VLAN_PRESEN
 use super::text_values::{field_of_ovs, fields, number, quoted, set_value, Ports, TextError};
 
 /// The priority of a rule without one.
-const DEFAULT_PRIORITY: u64 = 0x8000;
+const DEFAULT_PRIORITY: i64 = 0x8000;
 /// That of a rule which cannot be read and may have any priority.
 pub const TOP_PRIORITY: i64 = 0x1_0000;
 const HIGHEST_TABLE: u64 = 254;
@@ -103,24 +103,41 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn rule(line: &str, ports: &Ports) -> Result<Rule, TextError> {
-    let Some((head, instructions)) = line.split_once("actions=") else {
+    let Some((text, instructions)) = line.split_once("actions=") else {
         return Err(TextError::new("actions= is missing"));
     };
-    let mut rule = Rule { priority: DEFAULT_PRIORITY as i64, ..Rule::default() };
-    for part in parts(head) {
-        match part.split_once('=').unwrap_or((part, "")) {
-            ("table", value) => rule.table = number(value, HIGHEST_TABLE)? as u8,
-            ("priority", value) => rule.priority = number(value, 0xFFFF)? as i64,
-            ("cookie", value) => rule.cookie = number(value, u64::MAX)?,
-            (name, value) => fields(name, value, ports, |field| match_once(&mut rule, field))?,
-        }
-    }
+    let mut rule = head(text, ports, false)?;
     let has = |wanted: Field| rule.fields.iter().any(|&(field, ..)| field == wanted);
     if has(Field::VlanPcp) && !has(Field::VlanVid) {
         rule.fields.push((Field::VlanVid, VLAN_PRESENT, Some(VLAN_PRESENT)));
     }
-    rule.fields.sort_unstable();
     instruct(instructions, ports, &mut rule)?;
+    Ok(rule)
+}
+
+/// What a rule that cannot be read matches at least.
+fn unread(line: &str, ports: &Ports) -> Rule {
+    let anything = Rule { priority: TOP_PRIORITY, ..Rule::default() };
+    let text = line.split_once("actions=").map(|(text, _)| text);
+    text.and_then(|text| head(text, ports, true).ok()).unwrap_or(anything)
+}
+
+/// Reads what stands before the actions of a rule; with `skips`, without fields that cannot be read.
+fn head(text: &str, ports: &Ports, skips: bool) -> Result<Rule, TextError> {
+    let mut rule = Rule { priority: DEFAULT_PRIORITY, ..Rule::default() };
+    for part in parts(text) {
+        match part.split_once('=').unwrap_or((part, "")) {
+            ("table", value) => rule.table = number(value, HIGHEST_TABLE)? as u8,
+            ("priority", value) => rule.priority = number(value, 0xFFFF)? as i64,
+            ("cookie", _) if skips => {}
+            ("cookie", value) => rule.cookie = number(value, u64::MAX)?,
+            (name, value) => {
+                let read = fields(name, value, ports, |field| match_once(&mut rule, field));
+                read.or_else(|error| if skips { Ok(()) } else { Err(error) })?;
+            }
+        }
+    }
+    rule.fields.sort_unstable();
     Ok(rule)
 }
 
@@ -131,40 +148,6 @@ fn match_once(rule: &mut Rule, field: Matched) -> Result<(), TextError> {
         Some(_) => return Err(TextError::new(format!("{} is matched twice", field.0.name()))),
     }
     Ok(())
-}
-
-/// What a rule that cannot be read matches at least.
-fn unread(line: &str, ports: &Ports) -> Rule {
-    let anything = Rule { priority: TOP_PRIORITY, ..Rule::default() };
-    let Some((head, _)) = line.split_once("actions=") else { return anything };
-    let mut rule = Rule { priority: DEFAULT_PRIORITY as i64, ..Rule::default() };
-    for part in parts(head) {
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        match name {
-            "table" => match number(value, HIGHEST_TABLE) {
-                Ok(table) => rule.table = table as u8,
-                Err(_) => return anything,
-            },
-            "priority" => match number(value, 0xFFFF) {
-                Ok(priority) => rule.priority = priority as i64,
-                Err(_) => return anything,
-            },
-            "cookie" => {}
-            _ => {
-                // Of a field that is matched twice, the first; nothing of one that is not read.
-                let mut known: Vec<Matched> = Vec::new();
-                let read = fields(name, value, ports, |field| {
-                    known.push(field);
-                    Ok(())
-                });
-                for field in known.into_iter().filter(|_| read.is_ok()) {
-                    let _is_first = match_once(&mut rule, field);
-                }
-            }
-        }
-    }
-    rule.fields.sort_unstable();
-    rule
 }
 
 /// Reads what a rule does. The action set, which clear_actions empties, is empty: write_actions is
