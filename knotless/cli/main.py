@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import resource
 import signal
 import sys
@@ -148,6 +149,8 @@ def _of_the_system(error: OSError) -> str:
 def _one_line(error: click.ClickException) -> str:
     """Return click's error with a hint to the help."""
     text = " ".join(error.format_message().split())
+    if re.fullmatch(r"Got unexpected extra arguments? \([0-9 ]+\)", text):
+        text += "; a SPEC is one word, with commas: torus,4,4"
     context = getattr(error, "ctx", None)
     return f"{text} (see {context.command_path} --help)" if context is not None else text
 

@@ -86,7 +86,10 @@ def _refusal() -> str | None:
             timeout=_LIMIT_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
+        # Where a child lacks files or memory, the start says which limit is too low.
+        return f"needs {error.filename}" if isinstance(error, FileNotFoundError) else None
+    except subprocess.TimeoutExpired as error:
         return f"cannot be tried here: {' '.join(str(error).split())[:200]}"
     if done.returncode == 0:
         return None

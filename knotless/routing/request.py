@@ -14,6 +14,7 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     WithJsonSchema,
+    field_validator,
 )
 
 from knotless.base.engine_name import AUTO_ENGINE
@@ -50,6 +51,10 @@ def _groups(value: object) -> object:
     if len(groups) < len(value) or any(isinstance(members, str) for members in value.values()):
         raise ValueError("must map numbers to lists of hosts, such as {1: [h1, h2]}")
     return tuple(groups)
+
+
+_WORDS = ("select", "tagging", "vlans", "flow_control", "protection", "source_check", "multipath")
+"""Fields that are one of some words, in upper or lower case."""
 
 
 class PlanRequest(BaseModel):
@@ -96,6 +101,11 @@ class PlanRequest(BaseModel):
     multipath: Multipath = "none"
     layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
     hash_seed: Annotated[int, Field(ge=0, le=MAX_HASH_SEED)] = 0
+
+    @field_validator(*_WORDS, mode="before")
+    @classmethod
+    def _fold_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
 
     @classmethod
     def from_options(cls, **choices: Any) -> Self:

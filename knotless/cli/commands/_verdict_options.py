@@ -16,7 +16,7 @@ from knotless.base.model_limits import MAX_PACKET_BYTES
 from knotless.base.quantities import BYTES
 from knotless.cli import complete
 from knotless.cli.numbers import Whole
-from knotless.cli.options import grouped
+from knotless.cli.options import grouped, lower_case
 
 if TYPE_CHECKING:
     from knotless.base.flow_control import FlowControl
@@ -35,6 +35,7 @@ def one_of(choices: tuple[str, ...]) -> dict[str, Any]:
 flow_control_option = click.option(
     "--flow-control",
     default=AUTO,
+    callback=lower_case,
     show_default=True,
     **one_of(CHOICES),
     help=f"{FLOW_CONTROL} on all. auto: what the fabric uses with --live; else pfc if frames wait"

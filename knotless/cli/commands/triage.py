@@ -23,6 +23,7 @@ from knotless.cli.answer import (
 )
 from knotless.cli.commands._verdict_answer import NOTES, not_read_lines
 from knotless.cli.options import details_option, json_option, print_json
+from knotless.forwarding.openflow.directory import is_dir_of_rules
 from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths
 from knotless.importers.sonic.pauses import pauses_of
@@ -55,6 +56,11 @@ def command(paths: tuple[str, ...], hosts: tuple[str, ...], details: bool, as_js
 
     Example: knotless triage my-fabric --hosts 'gpu-*' --json
     """
+    if is_dir_of_rules(paths[0]):
+        raise KnotlessError(
+            f"{paths[0]}: a folder of rules, without the state of switches that triage needs:"
+            f" 'knotless check {paths[0]}' judges it"
+        )
     imported = read_paths(paths, hosts)
     if not isinstance(imported, TableFabric) or not imported.configs:
         raise KnotlessError(f"{paths[0]}: triage needs the state of SONiC switches")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from knotless.cli.commands._verdict_options import (
@@ -82,7 +84,7 @@ def command(
     """
     options = CheckOptions(source, query, switches, freeze, failures, states, output)
     options.refuse_contradictions()
-    if states.since is not None:
+    if states.since is not None and not (Path(source.paths[0]) / "fabric.json").is_file():
         print_unchanged(options)
     # What follows loads all of verification.
     from knotless.cli.commands.check.imported import check_imported

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -264,6 +265,14 @@ class CheckOptions:
     def refuse_for_files(self) -> None:
         """Raise KnotlessError for options that the files of real fabrics do not take."""
         path = self.source.paths[0]
+        if path.endswith((".clab.yml", ".clab.yaml")):
+            raise KnotlessError(
+                f"{path}: a containerlab file has cables, and no routes to judge: 'knotless plan"
+                f" {path}' computes some; for those of its nodes give the files that they hold"
+            )
+        folder = Path(path).parent
+        if path.endswith((".flows", ".groups")) and (folder / "fabric.json").is_file():
+            raise KnotlessError(f"{path} is one file of a folder: give the folder, {folder}")
         if self.switches.switch_settings is not None:
             raise KnotlessError(f"--switch: {path} has the settings of its switches itself")
         if self.freeze.write_trace is not None:
