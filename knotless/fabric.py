@@ -11,12 +11,14 @@ from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
+from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import EmulationError
 from knotless.base.suggestions import suggestion
 from knotless.emulation.names import DEFAULT_NAME, names_of
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.options import checked_plan
 from knotless.emulation.running_fabric import RunningFabric
+from knotless.routing.engine import engine_named
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, with_lines
@@ -185,12 +187,20 @@ def fabric_to_run(fabric: Fabric, options: Mapping[str, Any], **more: Any) -> Em
 
 
 def check_options(options: Mapping[str, Any], without: Collection[str] = ()) -> None:
-    """Raise EmulationError for an option that does not exist, or is one of ``without``."""
+    """Raise EmulationError for an option that does not exist, or is one of ``without``.
+
+    Raises PlanError for a value that no plan takes.
+    """
     accepted = (PLAN_OPTIONS | FABRIC_OPTIONS) - {*without}
     for option in options:
         if option not in accepted:
             hint = suggestion(option, accepted, otherwise="see PlanRequest and EmulatedFabric")
             raise EmulationError(f"there is no option {option[:40]!r}; {hint}")
+    request = PlanRequest.from_options(
+        **{option: value for option, value in options.items() if option in PLAN_OPTIONS}
+    )
+    if request.engine != AUTO_ENGINE and not request.engine.endswith(".py"):
+        engine_named(request.engine)
 
 
 class _Callable(ModuleType):

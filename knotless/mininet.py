@@ -26,7 +26,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from knotless.base.errors import EmulationError, KnotlessError
-from knotless.base.printable import printable
+from knotless.base.printable import listed, printable
+from knotless.base.suggestions import suggestion
 from knotless.cli.prompt import CLI
 from knotless.emulation.daemon import Deadlock
 from knotless.emulation.described_controller import EmulatedController, controller_of, unwrapped
@@ -58,7 +59,7 @@ from knotless.emulation.mn import (
     ipAdd,
     macColonHex,
 )
-from knotless.emulation.names import DEFAULT_NAME
+from knotless.emulation.names import DEFAULT_NAME, names_of
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.signals import ENDING, end_at_signal
 from knotless.emulation.switch import EmulatedSwitch
@@ -185,8 +186,12 @@ class Knotless(EmulatedNet):
         ):
             if given:
                 raise EmulationError(what)
+        if isinstance(topo, type):
+            raise EmulationError(
+                f"topo={topo.__name__}: this is the class, not a topology: {topo.__name__}()"
+            )
         check_options(options, without=("controller", "controllers"))
-        self.fabric_name = name
+        self.fabric_name = names_of(name).name
         self._options = options
         self._emulated: EmulatedFabric | None = None
         self._begun: set[str] = set()
@@ -273,7 +278,10 @@ class Knotless(EmulatedNet):
                 raise EmulationError(f"{where}: {differing[0]} differs between its ends")
             name = params.pop(f"intfName{number}", None)
             if name not in (None, f"{end.name}-eth{port}"):
-                raise EmulationError(f"{where}: intfName{number}: it is {end.name}-eth{port}")
+                raise EmulationError(
+                    f"{where}: intfName{number}={name!r}: the interface is {end.name}-eth{port}, by"
+                    " which its fabric is removed after a crash; omit the name, or give the port"
+                )
             address = params.pop(f"addr{number}", None)
             if address is not None and not is_switch:
                 end.params["mac"] = address
@@ -302,6 +310,16 @@ class Knotless(EmulatedNet):
             links: list[Any] = super().linksBetween(node1, node2)
             return links
         return [link for link in self.links if {link.node1, link.node2} == {node1, node2}]
+
+    def getNodeByName(self, *args: str) -> Any:  # noqa: N802 - Mininet's name
+        """Return nodes by their names; raises EmulationError for a name that none has."""
+        for name in args:
+            if name not in self.nameToNode:
+                hint = suggestion(
+                    str(name), self.nameToNode, f"nodes are {listed(self.nameToNode)}"
+                )
+                raise EmulationError(f"there is no node {str(name)[:40]!r}; {hint}")
+        return super().getNodeByName(*args)
 
     def addNAT(self, *_args: Any, **_options: Any) -> None:  # noqa: N802 - Mininet's name
         """Raise EmulationError: hosts reach only the fabric."""

@@ -242,3 +242,28 @@ def test_a_mistake_ends_a_script_with_one_line(
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert (len(our_lines(done.stderr)) == 1) == (lines == 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: Knotless(flow_control="lossless"), "flow_control: input should be 'auto', 'none'"),
+        (lambda: Knotless(engine="dorr"), "there is no routing engine 'dorr'; did you mean 'dor'?"),
+        (lambda: Knotless(vcs=99), "vcs: input should be less than or equal to 8, not 99"),
+        (lambda: Knotless(name="my fabric"), "--name 'my fabric': a name is 1 to 24 of a-z"),
+        (lambda: Knotless(topo=LinearTopo), r"topo=LinearTopo: .*, not a topology: LinearTopo\(\)"),
+    ],
+)
+def test_faulty_settings_are_reported_at_construction(
+    make: Callable[[], object], complaint: str
+) -> None:
+    with pytest.raises(KnotlessError, match=complaint) as raised:
+        make()
+    assert "\n" not in str(raised.value)
+
+
+def test_a_node_that_is_not_there_is_named() -> None:
+    net = Knotless(topo=LinearTopo(k=3))
+    assert net.get("h1", "s2") == [net["h1"], net["s2"]]
+    with pytest.raises(EmulationError, match="there is no node 'h7'; nodes are c0, h1, h2, h3, s1"):
+        net.get("h7")
