@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.dependencies import edges_of
 
 Step = tuple[str, str]
+_VIRTUAL_CHANNEL = re.compile(r"[^\s:/]+:[0-9]+/[0-7]")
 
 
 def steps_of(cycle: Sequence[str]) -> list[Step]:
@@ -48,6 +50,13 @@ def wrong_cycle(
     if len(set(cycle)) != len(cycle):
         yield answers.wrong(key, "names a channel twice; the last one leads back to the first")
         return
+    for name in cycle:
+        if not _VIRTUAL_CHANNEL.fullmatch(name):
+            example = cycle[0].partition("/")[0]
+            yield answers.wrong(
+                key, f"{name[:40]} is no virtual channel: one is written {example}/0, with priority"
+            )
+            return
     for held, wanted in steps_of(cycle):
         if (held, wanted) not in edges:
             yield answers.wrong(

@@ -49,7 +49,7 @@ def packets(work: Work) -> Iterator[str]:
     for number, (packet, step) in enumerate(zip(given, steps, strict=True), 1):
         pair = _hosts(packet)
         if not set(pair) <= set(state.fabric.host_index):
-            problem = "must be two hosts, such as {from: h1, to: h3}"
+            problem = "must be two hosts, such as {from: h1, to: h3}, with ': ' behind both words"
         elif pair in printed:
             problem = "knotless check prints this one itself; find another"
         else:

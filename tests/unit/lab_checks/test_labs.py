@@ -105,6 +105,11 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
     [
         (1, {"cycle": ["s1:2/0", "s2:3/0"]}, "cycle: no packet holds s1:2/0 while it waits for"),
         (1, {"cycle": ["s1:2/0", "s1:2/0"]}, "cycle: names a channel twice"),
+        (
+            2,
+            {"cycle": ["s1:3", "s2:3"]},
+            "cycle: s1:3 is no virtual channel: one is written s1:3/0, with priority",
+        ),
         (1, {"cycle": "s1:2/0"}, "cycle: must be a list such as [a, b], not 's1:2/0'"),
         (1, {"safe_engine": "minimal"}, "safe_engine: minimal on ring,4 CAN DEADLOCK under PAUSE"),
         (1, {"safe_engine": "updwn"}, "did you mean 'updown'?"),
@@ -113,6 +118,7 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
         (2, {"packets": [{"from": "h1", "to": "h5"}] * 5}, "knotless check prints this one itself"),
         (2, {"packets": [{"from": "h1", "to": "h3"}] * 5}, "h1 to h3 takes s1:3/0, so it does not"),
         (2, {"packets": [{"from": "h1", "to": "h99"}] * 5}, "must be two hosts"),
+        (2, {"packets": [{"from:h1": None, "to: h3": None}] * 5}, "with ': ' behind both words"),
         (2, {"packets": [7] * 5}, "must be two hosts"),
         (2, {"packets": [{"from": "h1", "to": "h5"}]}, "1 packets for 5 channels"),
         (4, {"vcs": 3}, "vcs: the plan does not use 3"),
