@@ -39,8 +39,8 @@ exec chroot "$root" /usr/bin/env -i "$@"
 
 def missing() -> str | None:
     """Return why there can be no such Debian here, or None."""
-    if os.geteuid() != 0:
-        return "needs root"
+    if subprocess.run([*_NAMESPACES, "true"], capture_output=True, check=False).returncode:
+        return "needs root that may make namespaces"
     if shutil.which(SCRIPT) is None:
         return "needs Debian's package debootstrap"
     return None

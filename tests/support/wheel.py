@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.support import REPOSITORY
 
 HIDDEN = (REPOSITORY, *(Path.home() / name for name in (".cargo", ".rustup")))
@@ -75,7 +77,7 @@ def installed(
 ) -> Iterator[Environment]:
     """Install the wheel into a new environment; ``system``: with the packages of Debian too.
 
-    Raises OSError where mount namespaces cannot be made.
+    Tests that use it are skipped where no mount namespaces can be made, as in a container.
     """
     own = ["--system-site-packages"] if system else []
     subprocess.run(["/usr/bin/python3", "-m", "venv", *own, folder], check=True)
@@ -96,7 +98,7 @@ def installed(
         if hiding.stdin is None or hiding.stdout is None:  # pragma: no cover - both are pipes
             raise ValueError("no pipes")
         if hiding.stdout.readline() != "hidden\n":
-            raise OSError("no mount namespaces can be made here")
+            pytest.skip("no mount namespaces can be made here")
         yield Environment(folder, hiding.pid)
         hiding.stdin.close()
 
