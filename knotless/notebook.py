@@ -350,8 +350,8 @@ def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **optio
         tags=plan.host_tags(),
     )
     hidden = {"fabric", "problems", "witnesses", "assumes"}
-    figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
-    return Verdict(f"check of {plan.fabric.name}", figures, verdict.text, verdict)
+    values = {key: value for key, value in verdict.as_json().items() if key not in hidden}
+    return Verdict(f"check of {plan.fabric.name}", values, verdict.text, verdict)
 
 
 @checked
@@ -464,10 +464,10 @@ def simulate(
     hidden = {"wall_s", "setup_s", "packet_hops_per_s", "verdict"}
     values = result.summary()
     hidden |= {key for key in OPTIONAL_KEYS if values[key] is None}
-    figures = {key: value for key, value in values.items() if key not in hidden}
+    shown = {key: value for key, value in values.items() if key not in hidden}
     knot = " -> ".join(result.knot) if result.knot else ""
     text = f"DEADLOCK: {knot}" if knot else "no deadlock formed"
-    return Figures(f"{pattern} on {planned.fabric.name}", figures, text, result)
+    return Figures(f"{pattern} on {planned.fabric.name}", shown, text, result)
 
 
 @checked

@@ -356,7 +356,7 @@ class Report:
         """Congestion notifications that the senders of the flow have received."""
     @property
     def flow_retransmitted(self) -> NDArray[np.uint64]:
-        """Data packets that the senders of the flow have sent again."""
+        """Data packets that the senders of the flow have retransmitted."""
     @property
     def flow_latency_mean_ps(self) -> NDArray[np.float64]: ...
     @property

@@ -151,8 +151,8 @@ def public_origin(text: str) -> str:
             f"--public-origin {text!r}: it is written https://NAME or https://NAME:PORT, without a"
             " path"
         )
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, usual) else "")
+    default = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, default) else "")
 
 
 def _name_in(url: str) -> str:

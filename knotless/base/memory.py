@@ -97,8 +97,8 @@ def _memory_groups(proc: Path, root: Path) -> Iterator[tuple[str, Path]]:
 
 def refuse_beyond(what: str, needed: float, error: type[KnotlessError]) -> None:
     """Raise ``error`` if ``what`` needs more bytes than are free."""
-    if needed > SMALL_BYTES and needed > (there := free_bytes()):
-        raise error(f"{what} takes about {gib(needed)}, {gib(there)} are free")
+    if needed > SMALL_BYTES and needed > (free := free_bytes()):
+        raise error(f"{what} takes about {gib(needed)}, {gib(free)} are free")
 
 
 def gib(count: float) -> str:

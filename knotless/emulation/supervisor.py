@@ -82,8 +82,10 @@ def _ended(status: int) -> str:
     """Describe why a fabric does not start whose process has ended with a status, as of a shell."""
     number = -status if status < 0 else status - 128
     if number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
-        by = signal.Signals(number).name
-        return f"the fabric was taken down while it started (knotless down, or {by} from elsewhere)"
+        name = signal.Signals(number).name
+        return (
+            f"the fabric was taken down while it started (knotless down, or {name} from elsewhere)"
+        )
     return f"the fabric's supervisor has ended with status {status}"
 
 

@@ -60,7 +60,7 @@ def changed_router(
                 raise StateError(f"{record.path} is of another kind")
             before += [] if old is None else [old]
             after += [] if new is None else [new]
-    if [_said(file) for file in before] == [_said(file) for file in after]:
+    if [_statement(file) for file in before] == [_statement(file) for file in after]:
         return None
     return _of_routes_alone(_router(before), _router(after))
 
@@ -81,7 +81,7 @@ def _read(record: FileRecord, data: bytes) -> FoundFile | None:
     return file
 
 
-def _said(file: FoundFile) -> tuple[str, str]:
+def _statement(file: FoundFile) -> tuple[str, str]:
     """Return what a file says, in its order, in which findings are as well."""
     return file.kind.name, repr(file.value)
 

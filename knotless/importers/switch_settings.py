@@ -50,14 +50,14 @@ def file_of(settings: Mapping[str, ReadSettings]) -> tuple[SwitchFile, list[str]
     What most switches have stands at the top, and counts for switches that are not named.
     """
     by_switch = {name: read.settings for name, read in settings.items() if read != ReadSettings()}
-    usual, _ = max(
+    common, _ = max(
         counted(by_switch.values()), key=lambda row: row[1], default=(SwitchSettings(), 0)
     )
     return (
         SwitchFile(
-            **{name: getattr(usual, name) for name in SwitchSettings.model_fields},
+            **{name: getattr(common, name) for name in SwitchSettings.model_fields},
             switches={
-                name: read.settings for name, read in settings.items() if read.settings != usual
+                name: read.settings for name, read in settings.items() if read.settings != common
             },
         ),
         [f"{name}: not known: {text}" for name, read in settings.items() for text in read.unknown],

@@ -84,8 +84,8 @@ def plan_with_engine(path: Path, fabric: Fabric) -> Plan:
     try:
         return make_plan(fabric, loaded_engine(str(path)))
     except PlanError as problem:
-        told = str(problem).replace(str(path.absolute()), str(path))
-        raise TodoError(f"{told} (on {fabric.name})") from problem
+        text = str(problem).replace(str(path.absolute()), str(path))
+        raise TodoError(f"{text} (on {fabric.name})") from problem
 
 
 def verdict_of_plan(plan: Plan) -> Verdict:

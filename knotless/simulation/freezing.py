@@ -88,8 +88,8 @@ class Flow:
     @property
     def text(self) -> str:
         """The flow as text."""
-        by = f" by {', '.join(self.path)}" if self.path else ""
-        return f"{self.source} sends {self.size_bytes:,} bytes to {self.destination}{by}"
+        over = f" by {', '.join(self.path)}" if self.path else ""
+        return f"{self.source} sends {self.size_bytes:,} bytes to {self.destination}{over}"
 
 
 @dataclass(frozen=True)

@@ -144,10 +144,10 @@ class Recovery(Part):
     Parameters
     ----------
     rto_us : float
-        After so long without a new acknowledgement, all is sent again that is not known to have
-        arrived. None: 320 us (RTO_high of Mittal et al., Revisiting Network Support for RDMA,
-        SIGCOMM 2018), or twice the time of a window on the line of the host if that is longer. It
-        doubles with each timeout in a row, up to 64 times that.
+        After so long without a new acknowledgement, everything that is not known to have arrived
+        is retransmitted. None: 320 us (RTO_high of Mittal et al., Revisiting Network Support for
+        RDMA, SIGCOMM 2018), or twice the time of a window on the line of the host if that is
+        longer. It doubles with each timeout in a row, up to 64 times that.
     window : int
         Packets of a queue pair that may be unacknowledged. None: 128, or with NSCC as many as its
         largest window has.
@@ -175,14 +175,14 @@ class Recovery(Part):
 
 @dataclass(frozen=True)
 class GoBackN(Recovery):
-    """All packets from the first lost one on are sent again, as InfiniBand does."""
+    """Retransmission of all packets from the first lost one on, as InfiniBand does."""
 
     name = "go-back-n"
 
 
 @dataclass(frozen=True)
 class Selective(Recovery):
-    """Only lost packets are sent again."""
+    """Retransmission of lost packets only."""
 
     name = "selective"
 

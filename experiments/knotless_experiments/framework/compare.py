@@ -63,18 +63,18 @@ def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:
     for place, run in enumerate(runs):
         for row in run["rows"]:
             key = tuple(row.get(name) for name in experiment.columns.identity)
-            figures = by_case.setdefault(key, [{} for _ in runs])[place]
+            measured = by_case.setdefault(key, [{} for _ in runs])[place]
             for measure in experiment.columns.measures:
                 value = figure(row, measure)
                 if row["valid"] and value is not None:
-                    figures.setdefault(measure, []).append(value)
+                    measured.setdefault(measure, []).append(value)
     return [
         Line(
             dict(zip(experiment.columns.identity, key, strict=True)),
             measure,
-            tuple(spread_of(figures.get(measure, [])) for figures in of_runs),
+            tuple(spread_of(measured.get(measure, [])) for measured in of_runs),
         )
         for key, of_runs in by_case.items()
         for measure in experiment.columns.measures
-        if any(measure in figures for figures in of_runs)
+        if any(measure in measured for measured in of_runs)
     ]

@@ -26,10 +26,10 @@ def within(value: float, limits: tuple[float, float], option: str, unit: str) ->
 
 
 def given(
-    value: float | None, usual: float, limits: tuple[float, float], option: str, unit: str
+    value: float | None, default: float, limits: tuple[float, float], option: str, unit: str
 ) -> float:
     """Return the given value, or the default; raises ExperimentError as :func:`within`."""
-    return within(usual if value is None else value, limits, option, unit)
+    return within(default if value is None else value, limits, option, unit)
 
 
 def duration_of(common: Common, usual_s: float, limits_s: tuple[float, float]) -> float:
@@ -44,11 +44,11 @@ def delay_of(common: Common, options: Mapping[str, Any], usual_us: float) -> flo
 
 
 def numbers(
-    text: str | None, usual: Sequence[int], limits: tuple[int, int], option: str
+    text: str | None, default: Sequence[int], limits: tuple[int, int], option: str
 ) -> list[int]:
     """Parse integers separated by commas, within limits; raises ExperimentError."""
     values = []
-    for word in names_in(text, [str(number) for number in usual]):
+    for word in names_in(text, [str(number) for number in default]):
         if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
             raise ExperimentError(
                 f"{option}: {word[:20]!r} is not a whole number from {limits[0]} to {limits[1]}"

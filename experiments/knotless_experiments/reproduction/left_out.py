@@ -76,16 +76,16 @@ def _left_out(stored: Stored) -> Iterator[str]:
     for claim in claims():
         if EMULATION not in claim.places:
             continue
-        good = measured(stored, claim)[EMULATION]
+        valid = measured(stored, claim)[EMULATION]
         every = measured(stored, claim, valid=False)[EMULATION]
         compared += 1
-        if good is None or every is None:
+        if valid is None or every is None:
             continue
-        if abs(every.mean - good.mean) <= CHANGED * max(abs(good.mean), 1e-3):
+        if abs(every.mean - valid.mean) <= CHANGED * max(abs(valid.mean), 1e-3):
             unchanged += 1
             continue
-        figures = [f"{each.mean:.{claim.digits}f} ({each.count})" for each in (good, every)]
-        yield f"| {claim.paper} | {claim.place} | {claim.what} | {' | '.join(figures)} |"
+        texts = [f"{each.mean:.{claim.digits}f} ({each.count})" for each in (valid, every)]
+        yield f"| {claim.paper} | {claim.place} | {claim.what} | {' | '.join(texts)} |"
     yield ""
     yield f"The other {unchanged} of {compared} emulated figures would not."
     yield ""

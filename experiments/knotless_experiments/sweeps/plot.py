@@ -31,8 +31,8 @@ def axes_of(grid: Grid) -> tuple[str, str]:
         if all(isinstance(getattr(point, key), int | float) for point in grid.points)
     ]
     x = grid.plot.get("x") or next(iter([*numbers, *varying, _SEED]))
-    usual = "throughput_ratio" if grid.do == "analyse" else "throughput_mbps"
-    return x, grid.plot.get("y", "latency_mean_us" if x == "load" else usual)
+    default = "throughput_ratio" if grid.do == "analyse" else "throughput_mbps"
+    return x, grid.plot.get("y", "latency_mean_us" if x == "load" else default)
 
 
 def lines_of(grid: Grid, rows: Sequence[Row], x: str, y: str) -> Lines:

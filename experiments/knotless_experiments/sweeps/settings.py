@@ -66,8 +66,8 @@ class Simulation(Analysis):
         """Return the scenario on ``plan``. Raises SweepError for conflicting settings."""
         if self.load is not None and self.arrivals in ("saturate", "acknowledged"):
             raise SweepError(f"load: {self.arrivals} arrivals have none; omit one of them")
-        usual = "saturate" if self.message_bytes is None else "acknowledged"
-        arrivals = self.arrivals or (usual if self.load is None else "poisson")
+        default = "saturate" if self.message_bytes is None else "acknowledged"
+        arrivals = self.arrivals or (default if self.load is None else "poisson")
         return Scenario(
             plan,
             self.pattern,

@@ -92,21 +92,21 @@ class ProgramCampaign:
         if common.duration_s is not None:
             raise ExperimentError("--duration: a program runs until it ends")
         processes = (QUICK_PROCESSES if common.quick else USUAL_PROCESSES)[common.on]
-        usual = {4: "mesh,2,2", 16: "torus,4,4", 64: "torus,8,8"}[processes]
+        default = {4: "mesh,2,2", 16: "torus,4,4", 64: "torus,8,8"}[processes]
         processes = options["processes"] or processes
         links = FAST if common.quick or common.on == SIMULATION else SLOW
         rate_mbps = links["rate"] if common.rate_mbps is None else common.rate_mbps
         links = {**links, "rate": within(rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")}
         routes = [
             Routed(with_options(spec, **links), PlanRequest.from_name(engine.strip()))
-            for spec in options["fabric"] or (usual,)
+            for spec in options["fabric"] or (default,)
             for engine in options["engines"].split(",")
         ]
         for routed in routes:
-            there = len(routed.fabric.hosts)
-            if processes > there:
+            hosts = len(routed.fabric.hosts)
+            if processes > hosts:
                 raise ExperimentError(
-                    f"--processes {processes}: {routed.fabric.name} has {there} hosts, "
+                    f"--processes {processes}: {routed.fabric.name} has {hosts} hosts, "
                     "and each has one"
                 )
             _ = routed.plan

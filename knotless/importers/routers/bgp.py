@@ -222,11 +222,11 @@ class _Learned:
                 self._updates += 1
                 if self._updates > _MAX_UPDATES:
                     raise RuleError("BGP does not settle, or there are too many routes to compute")
-                told, change = best[number], changes[session]
+                announced, change = best[number], changes[session]
                 if is_default and session.sends.default_route.get(family.name):
                     # Sent whatever the policy of the sender is, as FRR 8.4 does.
-                    told, change = Route((), IGP, own=True), (Change(), change[1])
-                offered = self._offered(session, told, change, family.name)
+                    announced, change = Route((), IGP, own=True), (Change(), change[1])
+                offered = self._offered(session, announced, change, family.name)
                 peer = session.receiver
                 if heard[peer].get(session) == offered:
                     continue
@@ -251,31 +251,31 @@ class _Learned:
         return spread
 
     def _offered(
-        self, session: Session, told: Route | None, changes: _Changes, family: str
+        self, session: Session, announced: Route | None, changes: _Changes, family: str
     ) -> Route | None:
         """Return the route that the peer has after its policy; None: it has none."""
         sender, receiver = (
             self._speakers[number].configuration for number in (session.sender, session.receiver)
         )
         out, into = changes
-        if told is None or told.keeps or out is None or into is None:
+        if announced is None or announced.keeps or out is None or into is None:
             return None
         if sender.asn is None or receiver.asn is None:
             return None
-        if session.receiver_address in told.gateways:
+        if session.receiver_address in announced.gateways:
             return None
-        if session.sends.detects_loops and receiver.asn in told.path:
+        if session.sends.detects_loops and receiver.asn in announced.path:
             return None
-        path = (sender.asn, *out.prepended, *told.path)
+        path = (sender.asn, *out.prepended, *announced.path)
         if path.count(receiver.asn) > session.takes.own_as_allowed.get(family, 0):
             return None
-        metric = told.metric if told.own else 0
+        metric = announced.metric if announced.own else 0
         metric = metric if out.metric is None else out.metric
         metric = metric if sender.max_med is None else sender.max_med
         keeps = bool(out.keeps) and not session.sends.silent.get(family)
         return Route(
             path=(*into.prepended, *path),
-            origin=told.origin,
+            origin=announced.origin,
             metric=metric if into.metric is None else into.metric,
             preference=PREFERENCE if into.preference is None else into.preference,
             keeps=keeps if into.keeps is None else into.keeps,

@@ -99,9 +99,9 @@ class _Reader:
             self._leave_out("which priorities are lossless: there is no PORT_QOS_MAP", "")
         if any(self._limits_of_ports()):
             self._leave_out("what the limits of whole ports (BUFFER_PORT_*_PROFILE_LIST) do", "")
-        usual, others = _usual(ports)
+        common, others = _most_common(ports)
         settings = SwitchSettings(
-            **{name: getattr(usual, name) for name in PortSettings.model_fields},
+            **{name: getattr(common, name) for name in PortSettings.model_fields},
             pools=self.pools,
             ports={str(place): own for place, own in others.items()},
         )
@@ -359,18 +359,18 @@ def _queues(router: Router) -> dict[str, dict[int, Fields]]:
     return {port: dict(sorted(rows.items())) for port, rows in queues.items()}
 
 
-def _usual(ports: Mapping[int, PortSettings]) -> tuple[PortSettings, dict[int, PortSettings]]:
+def _most_common(ports: Mapping[int, PortSettings]) -> tuple[PortSettings, dict[int, PortSettings]]:
     """Return what most ports have, and of others what differs.
 
     A port cannot say that it has no watchdog, so this stands at the switch only if all have it.
     """
-    usual: dict[str, Any] = {}
+    common: dict[str, Any] = {}
     for name in PortSettings.model_fields:
         values = counted(getattr(settings, name) for settings in ports.values())
         value, count = max(values, key=lambda row: row[1], default=(None, 0))
         if name != "watchdog" or count == len(ports):
-            usual[name] = value
-    top = PortSettings(**usual)
+            common[name] = value
+    top = PortSettings(**common)
     others = {}
     for place, settings in ports.items():
         own: dict[str, Any] = {

@@ -81,10 +81,10 @@ def measured(work: Work) -> Iterator[str]:
 
 
 def _faster(work: Work, key: str, means_us: Mapping[str, float]) -> Iterator[str]:
-    told = work.answers.text(key)
-    if told != min(means_us, key=lambda name: means_us[name]):
+    answer = work.answers.text(key)
+    if answer != min(means_us, key=lambda name: means_us[name]):
         times = ", ".join(f"{name} {mean:.1f} us" for name, mean in means_us.items())
-        yield work.answers.wrong(key, f"not {told}: your run measured {times}")
+        yield work.answers.wrong(key, f"not {answer}: your run measured {times}")
 
 
 LAB = Lab(8, "barriers", (rounds, least, measured))

@@ -27,9 +27,9 @@ def paths(work: Work) -> Iterator[str]:
 
 
 def _passed(work: Work, key: str, plan: Plan, ends: tuple[str, str]) -> Iterator[str]:
-    told = work.answers.texts(key)
-    if told != _switches(plan, ends):
-        problem = f"frames from {ends[0]} to {ends[1]} do not pass {', '.join(told)}"
+    answers = work.answers.texts(key)
+    if answers != _switches(plan, ends):
+        problem = f"frames from {ends[0]} to {ends[1]} do not pass {', '.join(answers)}"
         yield work.answers.wrong(key, problem)
 
 

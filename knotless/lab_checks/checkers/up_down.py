@@ -21,12 +21,12 @@ def levels(work: Work) -> Iterator[str]:
     """The levels that the student has found on paper."""
     fabric = load(PAPER)
     tree = spanning_tree(channels_of(fabric), ROOT)
-    told = work.answers.mapping("levels", "{s1: 0}")
+    answers = work.answers.mapping("levels", "{s1: 0}")
     names = fabric.switch_index
-    if missing_switches := [name for name in names if name not in told]:
+    if missing_switches := [name for name in names if name not in answers]:
         yield work.answers.wrong("levels", f"missing are {', '.join(missing_switches)}")
     for switch, level in zip(fabric.switches, tree.level.tolist(), strict=True):
-        given = told.get(switch.name)
+        given = answers.get(switch.name)
         if given is not None and given != level:
             yield work.answers.wrong("levels", f"{switch.name} is not on level {given}")
 

@@ -23,13 +23,13 @@ def engine(work: Work) -> Iterator[str]:
         yield from wrong_verdict(verdict_of_plan(plan), f"{shown} on {spec}")
         if not CheckedPlan(plan).summary()["minimal"]:
             yield f"{shown} on {spec}: some paths are not shortest paths"
-        own, usual = (
+        own, default = (
             verdict_of_plan(one).max_channel_load for one in (plan, make_plan(fabric, "updown"))
         )
-        if own >= usual and spec == SPECS[0]:
+        if own >= default and spec == SPECS[0]:
             yield (
                 f"{shown} on {spec}: {own} paths share the most loaded channel, and with updown"
-                f" {usual}: yours must be fewer"
+                f" {default}: yours must be fewer"
             )
 
 

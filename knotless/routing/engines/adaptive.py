@@ -166,13 +166,13 @@ def _sets(channels: Channels, shortest: Mask, escape: _Escape) -> NextHopSets:
     number[np.argsort(cell, kind="stable")] = np.arange(len(cell)) - np.repeat(
         np.cumsum(sizes) - sizes, sizes
     )
-    to, by = np.nonzero(escape.taken)
-    cells = np.concatenate([cell, to * count + channels.tail[by]])
-    vcs = np.concatenate([np.zeros(len(cell), dtype=np.uint8), escape.vc[to, by]])
-    places = np.concatenate([(number - tails - destination) % sizes[cell], by])
+    to, channel_taken = np.nonzero(escape.taken)
+    cells = np.concatenate([cell, to * count + channels.tail[channel_taken]])
+    vcs = np.concatenate([np.zeros(len(cell), dtype=np.uint8), escape.vc[to, channel_taken]])
+    places = np.concatenate([(number - tails - destination) % sizes[cell], channel_taken])
     order = np.lexsort((places, vcs > 0, cells))
     ends = np.cumsum(np.bincount(cells, minlength=count * count)).astype(np.uint32)
-    taken = np.concatenate([channel, by])[order].astype(np.int32)
+    taken = np.concatenate([channel, channel_taken])[order].astype(np.int32)
     return NextHopSets(ends.reshape(count, count), taken, vcs[order], escape.stays)
 
 

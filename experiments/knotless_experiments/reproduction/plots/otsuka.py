@@ -65,8 +65,8 @@ def table(paper: Paper, stored: Stored, tagging: str) -> Figure:
     for axes, transfer in zip(panels, paper.printed["transfers"], strict=True):
         pattern = transfer["pattern"]
         printed = paper.printed["bandwidths"][tagging]["udp"][pattern]
-        figures = [printed[routes][control] for control, routes in cells]
-        theirs = [None if isinstance(each, str) else each / LINE_MBPS for each in figures]
+        values = [printed[routes][control] for control, routes in cells]
+        theirs = [None if isinstance(each, str) else each / LINE_MBPS for each in values]
         series: list[tuple[str, str, list[float | None]]] = [("paper", PAPER, theirs)]
         for on, colour in ((EMULATION, EMULATED), (SIMULATION, SIMULATED)):
             ours: list[float | None] = []

@@ -17,32 +17,32 @@ Row = Mapping[str, Any]
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the results of the valid rows, in sentences."""
-    good = [row for row in rows if row["valid"]]
-    if good:
-        least, most = (f(row["ratio"] for row in good) for f in (min, max))
-        worst = max((row["worst_ratio"] for row in good), key=lambda ratio: abs(ratio - 1))
-        agreed = sum(row["agrees"] for row in good)
+    valid = [row for row in rows if row["valid"]]
+    if valid:
+        least, most = (f(row["ratio"] for row in valid) for f in (min, max))
+        worst = max((row["worst_ratio"] for row in valid), key=lambda ratio: abs(ratio - 1))
+        agreed = sum(row["agrees"] for row in valid)
         yield (
-            f"{agreed} of {len(good)} cases agree. The emulator delivered {least:.4f} to "
+            f"{agreed} of {len(valid)} cases agree. The emulator delivered {least:.4f} to "
             f"{most:.4f} of what the simulator delivered. The ratio of the worst flow is "
             f"{worst:.4f}; no flow differs by more than "
-            f"{max(row['apart_frames'] for row in good)} frames."
+            f"{max(row['apart_frames'] for row in valid)} frames."
         )
-        if frozen := [row for row in good if row["simulated_deadlock"]]:
+        if frozen := [row for row in valid if row["simulated_deadlock"]]:
             same = sum(row["emulated_knot"] == row["simulated_knot"] for row in frozen)
             yield (
                 f"{len(frozen)} cases deadlocked in the simulator; {same} of them deadlocked in "
                 "the emulator with the same knot."
             )
-        apart = sum(len(row["peaks_apart"]) for row in good)
-        channels = sum(row["channels"] for row in good)
+        apart = sum(len(row["peaks_apart"]) for row in valid)
+        channels = sum(row["channels"] for row in valid)
         yield (
             f"The peak ingress buffer occupancy of {channels - apart} of {channels} channels is "
             f"equal to the byte. The emulator counted "
-            f"{sum(row['emulated_pauses'] for row in good):,} pauses, the simulator "
-            f"{sum(row['simulated_pauses'] for row in good):,}."
+            f"{sum(row['emulated_pauses'] for row in valid):,} pauses, the simulator "
+            f"{sum(row['simulated_pauses'] for row in valid):,}."
         )
-        if inside := [row for row in good if row.get("settings")]:
+        if inside := [row for row in valid if row.get("settings")]:
             pools = sum(row["pools"] for row in inside)
             apart = sum(len(row["pools_apart"]) for row in inside)
             yield (
@@ -53,13 +53,13 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
                 f"{sum(row['simulated_marked'] for row in inside):,} and "
                 f"{sum(row['simulated_lost'] for row in inside):,}."
             )
-        if framed := [row for row in good if row.get("simulated_pause_frames")]:
+        if framed := [row for row in valid if row.get("simulated_pause_frames")]:
             yield (
                 f"In {len(framed)} cases pause frames take their place on the wire: "
                 f"{sum(row['emulated_pause_frames'] for row in framed):,} in the emulator and "
                 f"{sum(row['simulated_pause_frames'] for row in framed):,} in the simulator."
             )
-        if watched := [row for row in good if row.get("simulated_storms")]:
+        if watched := [row for row in valid if row.get("simulated_storms")]:
             same = sum(not row["storms_apart"] for row in watched)
             yield (
                 f"In {len(watched)} cases watchdogs have detected storms: "

@@ -120,9 +120,12 @@ class Inside:
     def pools_apart(self, other: Inside) -> Iterator[str]:
         """Yield the pools whose peaks differ from those of another clock, with the difference."""
         for (switch, pool), (peak, headroom) in self.pools.items():
-            by = (peak - other.pools[switch, pool][0], headroom - other.pools[switch, pool][1])
-            if any(by):
-                yield f"{switch} {pool} {by[0]:+d}, headroom {by[1]:+d}"
+            difference = (
+                peak - other.pools[switch, pool][0],
+                headroom - other.pools[switch, pool][1],
+            )
+            if any(difference):
+                yield f"{switch} {pool} {difference[0]:+d}, headroom {difference[1]:+d}"
 
 
 def inside_emulated(counters: Mapping[str, Any]) -> Inside:

@@ -54,8 +54,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         raise ExperimentError("--duration: give a number of --datagrams instead")
     rate_mbps = given(common.rate_mbps, RATE_MBPS, LIMITS_MBPS, "--rate", "Mbit/s")
     delay_us = delay_of(common, options, DELAY_US)
-    usual = QUICK_DATAGRAMS if common.quick else DATAGRAMS
-    datagrams = usual if options.get("datagrams") is None else options["datagrams"]
+    default = QUICK_DATAGRAMS if common.quick else DATAGRAMS
+    datagrams = default if options.get("datagrams") is None else options["datagrams"]
     within(datagrams, LIMITS_DATAGRAMS, "--datagrams", "for each host")
     runs = cases.cases(
         common.on,

@@ -135,10 +135,10 @@ def cases(
 
     Raises KnotlessError.
     """
-    usual = {EMULATION: SMALL, SIMULATION: SMALL, ANALYSIS: EVERY}[on]
+    default = {EMULATION: SMALL, SIMULATION: SMALL, ANALYSIS: EVERY}[on]
     if quick:
-        usual = (SMALL[1],) if on == EMULATION else SMALL
-        usual = (*SMALL, *LARGE[:3]) if on == ANALYSIS else usual
+        default = (SMALL[1],) if on == EMULATION else SMALL
+        default = (*SMALL, *LARGE[:3]) if on == ANALYSIS else default
     configurations = tuple(dict.fromkeys(configuration.name for configuration in EVERY))
     names = choice(asked, configurations, "--configuration", ())
     for name in names:
@@ -146,7 +146,7 @@ def cases(
             raise ExperimentError(
                 f"--configuration: {name} is too large to emulate; use --on {ANALYSIS}"
             )
-    pool = EVERY if names else usual
+    pool = EVERY if names else default
     runs = []
     routes: dict[str, Routed] = {}
     for configuration in pool:

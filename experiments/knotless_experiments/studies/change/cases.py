@@ -154,8 +154,8 @@ def predicted(case: Case) -> dict[str, Any]:
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     """List the cases in running order; raises ExperimentError for unknown names."""
     swaps = choice(options.get("fabric"), [s.name for s in SWAPS], "--fabric", (SWAPS[0].name,))
-    usual = FLOW_CONTROLS[:1] if common.on == EMULATION or common.quick else None
-    controls = choice(options.get("flow_control"), FLOW_CONTROLS, "--flow-control", usual)
+    default = FLOW_CONTROLS[:1] if common.on == EMULATION or common.quick else None
+    controls = choice(options.get("flow_control"), FLOW_CONTROLS, "--flow-control", default)
     ways = choice(options.get("way"), WAYS, "--way")
     rate_mbps = common.rate_mbps or RATE_MBPS
     return [

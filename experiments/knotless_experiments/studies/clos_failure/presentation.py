@@ -27,13 +27,13 @@ COLOURS = (plots.RED, plots.BLUE, plots.GREEN, plots.AMBER, plots.INK, plots.MUT
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
     """Say what was found in the valid rows."""
-    good = [row for row in rows if row["valid"]]
-    for row in good:
+    valid = [row for row in rows if row["valid"]]
+    for row in valid:
         yield (
             f"{row['fabric']} without {row['without']}, {WORDS[row['routes']]}, {row['traffic']}:"
             f" {_finding(row)}"
         )
-    safe = [row for row in good if not row["predicted_cycle"]]
+    safe = [row for row in valid if not row["predicted_cycle"]]
     if safe:
         runs, frozen = sum(row["seeds"] for row in safe), sum(row["frozen"] for row in safe)
         yield (

@@ -61,20 +61,20 @@ def table(rows: Sequence[Row]) -> Figure:
 def _cell(axes: Axes, x: int, y: int, rows: Sequence[Row]) -> None:
     from matplotlib.patches import Rectangle
 
-    good = [row for row in rows if row["valid"]]
-    if not good:
+    valid = [row for row in rows if row["valid"]]
+    if not valid:
         words = "not valid" if rows else "-"
         axes.text(x, y, words, ha="center", va="center", fontsize=8, color=plots.MUTED)
         return
-    mean = fmean(fmean(row["flows_mbps"]) for row in good)
-    share = mean / fmean(fmean(row["theory_flows_mbps"]) for row in good)
-    frozen = sum(row["deadlock"] for row in good)
-    sent, lost = sum(row["sent_frames"] for row in good), sum(row["lost_frames"] for row in good)
+    mean = fmean(fmean(row["flows_mbps"]) for row in valid)
+    share = mean / fmean(fmean(row["theory_flows_mbps"]) for row in valid)
+    frozen = sum(row["deadlock"] for row in valid)
+    sent, lost = sum(row["sent_frames"] for row in valid), sum(row["lost_frames"] for row in valid)
     colour = plots.RED if frozen else plots.BLUE
     shade = 0.55 if frozen else 0.1 + 0.5 * min(1.0, share)
     axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=colour, alpha=shade, lw=0))
     notes = [f"{100 * lost / sent:.0f} % lost"] if lost and sent else []
-    notes += [f"frozen {frozen} of {len(good)}"] if frozen else []
+    notes += [f"frozen {frozen} of {len(valid)}"] if frozen else []
     axes.text(
         x,
         y,

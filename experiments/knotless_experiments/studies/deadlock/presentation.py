@@ -27,15 +27,15 @@ def _times(count: int, total: int) -> str:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    good = [row for row in rows if row["valid"]]
-    groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in good))
+    valid = [row for row in rows if row["valid"]]
+    groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in valid))
     findings = []
     for pattern, tagging in groups:
-        of_group = [r for r in good if (r["pattern"], r["tagging"]) == (pattern, tagging)]
+        of_group = [r for r in valid if (r["pattern"], r["tagging"]) == (pattern, tagging)]
         tags = ", tagged by hosts" if tagging == "host" else ""
         head = f"{pattern}{tags}: " if len(groups) > 1 or tags else ""
         findings += [head + sentence for sentence in _of_group(of_group)]
-    return [*findings, *_verdicts(good), *excluded(rows)]
+    return [*findings, *_verdicts(valid), *excluded(rows)]
 
 
 def answer(rows: Sequence[Row]) -> tuple[str, str] | None:

@@ -126,8 +126,8 @@ def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[C
     traffics = choice(
         options.get("traffic"), TRAFFIC, "--traffic", TRAFFIC[:1] if common.quick else None
     )
-    usual = QUICK_PROTECTIONS if common.quick else DEFAULT_PROTECTIONS
-    protections = [protection_named(name) for name in names_in(options.get("protection"), usual)]
+    default = QUICK_PROTECTIONS if common.quick else DEFAULT_PROTECTIONS
+    protections = [protection_named(name) for name in names_in(options.get("protection"), default)]
     rate_mbps = RATE_MBPS if common.rate_mbps is None else common.rate_mbps
     if not LIMITS_MBPS[0] <= rate_mbps <= LIMITS_MBPS[1]:
         raise ExperimentError(

@@ -58,8 +58,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     cut_through = options.get("cut_through") or 0
     if cut_through and common.on == EMULATION:
         raise ExperimentError("--cut-through: emulated switches store and forward")
-    usual = QUICK_DURATION_S if common.quick else DURATION_S
-    duration_s = duration_of(common, usual[common.on], LIMITS_S[common.on])
+    default = QUICK_DURATION_S if common.quick else DURATION_S
+    duration_s = duration_of(common, default[common.on], LIMITS_S[common.on])
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     switches = settings_of(options)

@@ -141,8 +141,8 @@ def _routed(
     selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
     fabrics = []
     for spec in specs:
-        usual = [*ENGINES, *(["dor"] if spec in GRIDS else [])]
-        for engine in engines or usual:
+        default = [*ENGINES, *(["dor"] if spec in GRIDS else [])]
+        for engine in engines or default:
             request = PlanRequest.from_name(engine)
             if request.engine == "dor" and request.vcs is None and spec.startswith("torus"):
                 request = request.but(vcs=2)
@@ -165,8 +165,8 @@ def _of_paper_004(specs: Sequence[str], links: Mapping[str, float]) -> list[Rout
     return fabrics
 
 
-def _patterns(options: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
-    names = names_in(options.get("pattern"), usual)
+def _patterns(options: Mapping[str, Any], default: Sequence[str]) -> tuple[str, ...]:
+    names = names_in(options.get("pattern"), default)
     for name in names:
         if pattern_named(name).in_phases or name == "uniform":
             raise PatternError(f"pattern {name} has no fixed pairs: use {', '.join(PATTERNS)}")
@@ -197,8 +197,8 @@ def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> l
     given, engines = options.get("fabric"), names_in(options.get("engine"), (AUTO_ENGINE,))
     specs = given or (("mesh,4,4",) if quick else (*TABLE_1, FLAT))
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
-    usual = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
-    protocols = choice(options.get("protocol"), ("udp", "tcp"), "--protocol", usual)
+    default = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
+    protocols = choice(options.get("protocol"), ("udp", "tcp"), "--protocol", default)
     if "tcp" in protocols and common.on != EMULATION:
         raise ExperimentError("--protocol: tcp is only emulated: the simulator has no TCP")
     links = {"rate": common.rate_mbps or 5.0, "delay": delay_us}
@@ -213,8 +213,8 @@ def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> l
     ]
 
 
-def _sizes(text: str | None, usual: Sequence[int]) -> tuple[int, ...]:
+def _sizes(text: str | None, default: Sequence[int]) -> tuple[int, ...]:
     sizes = []
-    for part in names_in(text, [str(size) for size in usual]):
+    for part in names_in(text, [str(size) for size in default]):
         sizes.append(message_size(part))
     return tuple(sizes)

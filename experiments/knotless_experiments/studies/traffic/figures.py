@@ -72,9 +72,9 @@ def _messages(rows: Sequence[Row]) -> Figure:
 
 
 def _line(axes: Axes, rows: Sequence[Row], name: str, colour: str, marker: str) -> None:
-    good = [row for row in rows if row["valid"]]
-    sizes = sorted({row["message_bytes"] for row in good})
-    mean = [fmean(r["mean_mbps"] for r in good if r["message_bytes"] == size) for size in sizes]
+    valid = [row for row in rows if row["valid"]]
+    sizes = sorted({row["message_bytes"] for row in valid})
+    mean = [fmean(r["mean_mbps"] for r in valid if r["message_bytes"] == size) for size in sizes]
     axes.plot(sizes, mean, color=colour, linewidth=1.5, marker=marker, markersize=4, label=name)
     for row in rows:
         sign = marker if row["valid"] else "x"
@@ -107,9 +107,9 @@ def _open_loop(rows: Sequence[Row]) -> Figure:
 
 
 def _bar(axes: Axes, x: int, rows: Sequence[Row]) -> None:
-    good = [row["mean_mbps"] for row in rows if row["valid"]]
-    if good:
-        axes.bar(x, fmean(good), width=0.6, color=style.BLUE, alpha=0.55)
+    valid = [row["mean_mbps"] for row in rows if row["valid"]]
+    if valid:
+        axes.bar(x, fmean(valid), width=0.6, color=style.BLUE, alpha=0.55)
     for row in rows:
         marker = "o" if row["valid"] else "x"
         axes.plot(x, row["mean_mbps"], marker, color=style.INK, markersize=4)

@@ -65,14 +65,14 @@ class MessageCampaign:
         if common.on == EMULATION:
             wire(fabric)
         text = options["sizes"]
-        usual, times = (QUICK_SIZES, QUICK_COUNT) if common.quick else (SIZES, COUNT)
+        default, times = (QUICK_SIZES, QUICK_COUNT) if common.quick else (SIZES, COUNT)
         return cls(
             on=common.on,
             fabric=options["fabric"],
             engine=options["engine"],
             plan=make_plan(fabric, options["engine"]),
             hosts=options["hosts"],
-            sizes=tuple(numbers(text, usual, (1, longest), "--sizes")),
+            sizes=tuple(numbers(text, default, (1, longest), "--sizes")),
             count=options["count"] or times,
             repeats=common.repeats,
             costs=costs_of(options),
