@@ -142,13 +142,13 @@ def _draw_ports(axes: Axes, fabric: Fabric, places: dict[str, Point]) -> None:
         _draw_port(axes, b, middle, link.b_port, 1)
 
 
-def _draw_port(axes: Axes, at: Point, towards: Point, port: int, side: int) -> None:
+def _draw_port(axes: Axes, place: Point, towards: Point, port: int, side: int) -> None:
     """Write a port near its switch, on the left (1) or right (-1) of its link."""
-    length = math.dist(at, towards) or 1.0
-    along = ((towards[0] - at[0]) / length, (towards[1] - at[1]) / length)
+    length = math.dist(place, towards) or 1.0
+    along = ((towards[0] - place[0]) / length, (towards[1] - place[1]) / length)
     axes.text(
-        at[0] + PORT_AWAY * along[0] - side * PORT_BESIDE * along[1],
-        at[1] + PORT_AWAY * along[1] + side * PORT_BESIDE * along[0],
+        place[0] + PORT_AWAY * along[0] - side * PORT_BESIDE * along[1],
+        place[1] + PORT_AWAY * along[1] + side * PORT_BESIDE * along[0],
         str(port),
         color=TEXT,
         ha="center",
@@ -177,17 +177,17 @@ def _draw_arrow(axes: Axes, start: Point, end: Point, bend: float, colour: str) 
     )
 
 
-def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
+def _draw_hosts(axes: Axes, names: list[str], place: Point) -> None:
     """Draw a switch's hosts in a fan below and to the right; more than eight as one."""
     if len(names) > 8:
         all_names = f"{names[0]}..{names[-1]}"
         if len(all_names) > _LONG_NAME:
-            _draw_count(axes, len(names), at)
+            _draw_count(axes, len(names), place)
             return
         names = [all_names]
     for name, (dx, dy) in zip(names, fan(len(names)), strict=True):
-        x, y = at[0] + dx, at[1] + dy
-        axes.plot([at[0], x], [at[1], y], color=HOST, lw=1, zorder=1)
+        x, y = place[0] + dx, place[1] + dy
+        axes.plot([place[0], x], [place[1], y], color=HOST, lw=1, zorder=1)
         axes.text(
             x,
             y,
@@ -201,11 +201,11 @@ def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
         )
 
 
-def _draw_count(axes: Axes, count: int, at: Point) -> None:
+def _draw_count(axes: Axes, count: int, place: Point) -> None:
     """Draw many hosts with long names as their number, below their switch."""
     axes.text(
-        at[0],
-        at[1] - 0.42,
+        place[0],
+        place[1] - 0.42,
         f"{count} hosts",
         color=TEXT,
         ha="center",

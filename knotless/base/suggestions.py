@@ -9,8 +9,8 @@ _MAX_CHARACTERS = 50
 """Longer words resemble nothing, and take long to compare."""
 
 
-def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return which of the ``known`` words may be meant.
+def suggestion(word: str, choices: Iterable[str], otherwise: str = "") -> str:
+    """Return which of the ``choices`` may be meant.
 
     If none is similar, it is ``otherwise``, or names them all.
 
@@ -20,7 +20,7 @@ def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
     ("did you mean 'updown'?", 'known are updown, dor')
 
     """
-    names = list(known)
+    names = list(choices)
     if close := get_close_matches(word.lower()[:_MAX_CHARACTERS], names, n=1):
         return f"did you mean {str(close[0])!r}?"
     return otherwise or f"known are {', '.join(names)}"

@@ -127,14 +127,15 @@ def assemble(
 
 @dataclass(frozen=True)
 class _Connected:
-    """Routers, their routes, and where their interfaces lead; of some the routes are not ``known``.
+    """Routers, their routes, and where their interfaces lead.
 
-    ``routes`` are those of all routers, so far as any are known, with those to their own addresses.
+    ``routes`` are those of all routers, so far as any are known, with those to their own addresses;
+    ``with_routes`` are the routers whose routes are known.
     """
 
     routers: Sequence[Router]
     routes: Mapping[str, Routes]
-    known: frozenset[str]
+    with_routes: frozenset[str]
     wiring: Wiring
 
     @property
@@ -196,7 +197,7 @@ def _routed(
     """Follow the routes of all routers to every address that one of them tells apart."""
     routers, routes = connected.routers, connected.routes
     routes_by_router = {
-        router: router_routes if router in connected.known else None
+        router: router_routes if router in connected.with_routes else None
         for router, router_routes in routes.items()
     }
 

@@ -102,7 +102,8 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     ranges, kind_of = _ranges_of(sections)
     routers = [_ports(router, ports) for router in (before, after)]
     old, new = (
-        _routes(of, ports_of[1]) for of, ports_of in zip((before, after), routers, strict=True)
+        _routes(column, ports_of[1])
+        for column, ports_of in zip((before, after), routers, strict=True)
     )
     old_hops, new_hops = dict(old), dict(new)
     for prefix in {**old_hops, **new_hops}:
@@ -115,7 +116,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     ]
     depth = max(map(len, columns))
     none = np.full(len(ranges), -1, dtype=np.int32)
-    was, now = (np.stack([*of, *[none] * (depth - len(of))]) for of in columns)
+    was, now = (np.stack([*column, *[none] * (depth - len(column))]) for column in columns)
     changed = (was != now).any(axis=0)
     here = np.array(actions.to_hosts(), dtype=np.int32)
     if np.isin(was[:, changed], here).any() or np.isin(now[:, changed], here).any():
@@ -135,7 +136,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
             of_layer = (layer, places[:1])
             sums[kind : kind + 1] -= _mixed(hashes, was[of_layer], switch, layer)
             sums[kind : kind + 1] += _mixed(hashes, now[of_layer], switch, layer)
-        before_it, after_it = (listed[of[0, places[0]]] for of in (was, now))
+        before_it, after_it = (listed[column[0, places[0]]] for column in (was, now))
         if before_it != after_it:
             new_actions[kind] = after_it
             fewer = fewer and bool(after_it[1]) and {*after_it[1]} < {*before_it[1]}

@@ -144,11 +144,11 @@ class _Reader:
                 )
             else:
                 headroom = pool.xoff or None if side == "ingress" else None
-                made = self._made(
+                read = self._part(
                     Pool, side=side, bytes=size - reserved[name], headroom_bytes=headroom
                 )
-                if made is not None:
-                    yield name, made
+                if read is not None:
+                    yield name, read
 
     def _port(self, port: str) -> PortSettings:
         values: dict[str, Any] = {
@@ -215,7 +215,7 @@ class _Reader:
             values["headroom_bytes"] = profile.xoff or 0
             if profile.resume_offset is not None:
                 values["resume_offset_bytes"] = profile.resume_offset
-        return self._made(kind, **values)
+        return self._part(kind, **values)
 
     def _schedulers(self, port: str) -> tuple[Scheduled, ...]:
         chosen = []
@@ -231,7 +231,7 @@ class _Reader:
             if any(number(row.get(rate, "")) for rate in _SHAPING):
                 self._leave_out(f"the rates (pir, cir) of SCHEDULER|{name[:40]}", port)
             weight = None if strict else number(row.get("weight", "1"))
-            scheduled = self._made(Scheduled, priorities=(queue,), strict=strict, weight=weight)
+            scheduled = self._part(Scheduled, priorities=(queue,), strict=strict, weight=weight)
             if scheduled is not None:
                 chosen.append(scheduled)
         return tuple(chosen)
@@ -263,7 +263,7 @@ class _Reader:
             if not (least.isdecimal() and number(most) and number(percent)):
                 self._leave_out(f"the thresholds and probability of WRED_PROFILE|{name[:40]}", port)
                 continue
-            marked = self._made(
+            marked = self._part(
                 Marking,
                 priorities=(queue,),
                 kmin_bytes=number(least),
@@ -296,7 +296,7 @@ class _Reader:
         of_port = next((row for key, row in maps.items() if port in key.split(",")), {})
         texts = [text for text in of_port.get("pfcwd_sw_enable", "").split(",") if text]
         watched = tuple(sorted({number(text) for text in texts}))
-        return self._made(
+        return self._part(
             WatchdogSettings,
             detection_us=detection * _MS,
             restoration_us=restoration * _MS if restoration else None,
@@ -336,7 +336,7 @@ class _Reader:
                                 bool(pauses and pauses[priority]),
                             )
 
-    def _made(self, kind: type[Part], **values: Any) -> Part | None:
+    def _part(self, kind: type[Part], **values: Any) -> Part | None:
         """Return a part of settings, one for the same values; None if it is not possible."""
         key = (kind, *values.items())
         if key not in self.parts:

@@ -77,15 +77,15 @@ class Flows(NamedTuple):
         The plan.
     row : array of int32, shape (flows,)
         The row of each source in the plan's routes.
-    at, to : arrays of int32, shape (flows,)
+    source, target : arrays of int32, shape (flows,)
         The switches of sources and destinations.
 
     """
 
     plan: PlannedPaths
     row: Ints
-    at: Ints
-    to: Ints
+    source: Ints
+    target: Ints
 
 
 class Choice(ABC):

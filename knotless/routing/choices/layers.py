@@ -148,13 +148,13 @@ class Layers(RequestedChoice):
 
     def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:
         """Return the channels of the layer that the first switch picks."""
-        count = len(flows.at)
-        layer = pick(np.arange(count), flows.at, np.full(count, self.count))
-        return list(self.channels[layer, flows.row, flows.to].T)
+        count = len(flows.source)
+        layer = pick(np.arange(count), flows.source, np.full(count, self.count))
+        return list(self.channels[layer, flows.row, flows.target].T)
 
     def split_loads(self, flows: Flows) -> dict[str, Loads]:
         """Return the loads if all layers carry an equal share of each flow."""
-        taken = self.channels[:, flows.row, flows.to]
+        taken = self.channels[:, flows.row, flows.target]
         counts = np.bincount(taken[taken >= 0], minlength=len(flows.plan.channels))
         return {"split": counts / self.count}
 

@@ -203,7 +203,7 @@ class SourceChoices(Choice):
         Frames over intermediates use all of them equally; those that have none go directly.
         """
         channels, count = flows.plan.channels, len(flows.plan.channels.names)
-        ends = flows.to.astype(np.int64) * count + flows.at
+        ends = flows.target.astype(np.int64) * count + flows.source
         cells, weights = np.unique(ends, return_counts=True)
         target, source = (part.astype(np.int32) for part in np.divmod(cells, count))
         counts = self.counts[target, source]

@@ -20,7 +20,7 @@ class _Entries(NamedTuple):
     Sets are numbered by destination switch, then by switch.
     """
 
-    of: Places
+    number: Places
     onward: Places
     is_last: Mask
     """Whether the channel ends at the destination."""
@@ -28,9 +28,9 @@ class _Entries(NamedTuple):
 
 def _entries(sets: NextHopSets, channels: Channels) -> _Entries:
     count = len(channels.names)
-    of = np.repeat(np.arange(count * count, dtype=np.int64), sets.sizes.reshape(-1))
-    to, head = of // count, channels.head[sets.channels].astype(np.int64)
-    return _Entries(of, to * count + head, head == to)
+    number = np.repeat(np.arange(count * count, dtype=np.int64), sets.sizes.reshape(-1))
+    to, head = number // count, channels.head[sets.channels].astype(np.int64)
+    return _Entries(number, to * count + head, head == to)
 
 
 def without_channels(sets: NextHopSets, channels: Channels, failed: Mask) -> NextHopSets:
@@ -41,7 +41,7 @@ def without_channels(sets: NextHopSets, channels: Channels, failed: Mask) -> Nex
     entries, shape = _entries(sets, channels), sets.ends.shape
     kept = ~failed[sets.channels]
     while True:
-        sizes = np.bincount(entries.of[kept], minlength=shape[0] * shape[1])
+        sizes = np.bincount(entries.number[kept], minlength=shape[0] * shape[1])
         leads_on = kept & (entries.is_last | (sizes[entries.onward] > 0))
         if np.array_equal(leads_on, kept):
             break
@@ -71,7 +71,7 @@ def changed_paths(old: NextHopSets, new: NextHopSets, channels: Channels) -> Mas
     count = len(channels.names)
     every = [_entries(sets, channels) for sets in (old, new)]
     had, have = (
-        set(zip(entries.of.tolist(), sets.channels.tolist(), strict=True))
+        set(zip(entries.number.tolist(), sets.channels.tolist(), strict=True))
         for entries, sets in zip(every, (old, new), strict=True)
     )
     changed = np.zeros(count * count, dtype=np.bool_)
@@ -79,7 +79,7 @@ def changed_paths(old: NextHopSets, new: NextHopSets, channels: Channels) -> Mas
     while True:
         before = int(changed.sum())
         for entries in every:
-            changed[entries.of[changed[entries.onward]]] = True
+            changed[entries.number[changed[entries.onward]]] = True
         if int(changed.sum()) == before:
             return changed.reshape(count, count)
 

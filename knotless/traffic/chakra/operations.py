@@ -315,11 +315,11 @@ def _transfers(
     """
     count = len(members)
     whole = size * count if kind == CollectiveType.ALL_GATHER else size
-    return _made(algorithm, count, max(whole, count))
+    return _collective_transfers(algorithm, count, max(whole, count))
 
 
 @lru_cache(maxsize=256)
-def _made(algorithm: str, ranks: int, size: int) -> Transfers:
+def _collective_transfers(algorithm: str, ranks: int, size: int) -> Transfers:
     return collective_named(algorithm).make(ranks, size)
 
 

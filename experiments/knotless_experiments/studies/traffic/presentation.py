@@ -48,9 +48,9 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
         best = max(ratios, key=lambda key: ratios[key])
         worst = min(ratios, key=lambda key: ratios[key])
         yield (
-            f"Against up*/down* with one virtual channel, acknowledged messages had between "
-            f"{ratios[worst]:.2f} ({_of(worst)}) and {ratios[best]:.2f} times ({_of(best)}) "
-            "the bandwidth."
+            "Against up*/down* with one virtual channel, acknowledged messages had between "
+            f"{ratios[worst]:.2f} ({_testbed(worst)}) and {ratios[best]:.2f} times"
+            f" ({_testbed(best)}) the bandwidth."
         )
     for protocol in ("udp", "tcp"):
         flood = [row for row in rows if (row["part"], row["protocol"]) == (OPEN_LOOP, protocol)]
@@ -67,7 +67,7 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
         yield f"DEADLOCK in {len(frozen)} of {len(rows)} runs."
 
 
-def _of(key: tuple[str, str, str, int]) -> str:
+def _testbed(key: tuple[str, str, str, int]) -> str:
     fabric, routes, pattern, size = key
     return f"{routes}, {pattern} on {fabric}, {size} B"
 
