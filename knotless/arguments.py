@@ -34,14 +34,14 @@ def checked(function: Function) -> Function:
     signature = inspect.signature(function)
     takes_options = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
     options = tuple(PlanRequest.model_fields) if takes_options else ()
-    known = [*(name for name in signature.parameters if name != "options"), *options]
+    accepted = [*(name for name in signature.parameters if name != "options"), *options]
     called = getattr(function, "__name__", "knotless")
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         for name in named:
-            if name not in known:
-                hint = suggestion(name, known)
+            if name not in accepted:
+                hint = suggestion(name, accepted)
                 raise PlanError(f"{called}() has no argument {name!r}; {hint}")
         try:
             bound = signature.bind(*args, **named)

@@ -15,7 +15,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class Unit:
-    """What a number counts: ``what`` is a noun, ``bare`` what a number without unit counts.
+    """The unit of a number: ``what`` is a noun, ``bare`` what a number without unit counts.
 
     ``factors`` has what each unit that may be written is in the bare one, without regard to case;
     ``example`` is one that people write, ``placeholder`` stands for a value in the help of options.

@@ -34,7 +34,7 @@ _ANSWER_LIMIT_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Question:
-    """What a part is asked. ``pid`` is None if its process is not ours.
+    """A question to a part. ``pid`` is None if its process is not ours.
 
     ``ask`` raises KnotlessError if the answer is none.
     """
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a part has answered, or one line that says why not.
+    """The answer of a part, or one line that says why there is none.
 
     A part that ``is_silent`` runs, and has not answered in time.
     """

@@ -78,7 +78,7 @@ class Names:
 
     @property
     def supervisor_socket(self) -> Path:
-        """Where the process that owns the fabric tells which parts run."""
+        """The socket on which the process that owns the fabric tells which parts run."""
         return self.directory / "supervisor.sock"
 
     @property

@@ -66,8 +66,8 @@ class PartsWatch:
                 self.look()
 
     def _running(self) -> dict[str, bool]:
-        known = state.read(self._runtime.names) or self._runtime.state
-        return {role: processes.alive(part) for role, part in known.processes.items()}
+        current = state.read(self._runtime.names) or self._runtime.state
+        return {role: processes.alive(part) for role, part in current.processes.items()}
 
     def look(self) -> None:
         """Write which parts have ended since the last time and how, and limit all logs."""

@@ -1,4 +1,4 @@
-"""How wrong it is to measure a fabric by real time: a rate of a program, or the time of a ping."""
+"""The error of what is measured in real time: a rate of a program, or the time of a ping."""
 
 from __future__ import annotations
 

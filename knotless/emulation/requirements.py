@@ -1,4 +1,4 @@
-"""What this machine and this user lack to run fabrics.
+"""Rights, programs and modules that this machine and this user lack to run fabrics.
 
 Whether something works is found by trying it in a child process, in namespaces that end with it:
 neither the name of the user nor a version tells what a container, a chroot or a kernel allows.
@@ -94,8 +94,8 @@ def _refusal() -> str | None:
     if done.returncode == 0:
         return None
     tried = (done.stdout.strip() or "make namespaces").splitlines()[-1]
-    said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
-    return f"cannot {tried}: {said[:200]}"
+    reason = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
+    return f"cannot {tried}: {reason[:200]}"
 
 
 def _lacking_capabilities() -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from knotless.base.errors import KnotlessError, RuleError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
 from knotless.importers.frr import reader
 from knotless.importers.linux import network_interfaces

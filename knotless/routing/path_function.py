@@ -38,7 +38,7 @@ def path_by_steps(task: Task, next_switch: Callable[[int, int], int]) -> PathFun
     >>> from knotless.topologies import load
     >>> ring = load("ring,4")
     >>> task = Task(ring, channels_of(ring), vcs=None, select="low-port", root=None)
-    >>> path_by_steps(task, lambda at, end: (at + 1) % 4)(0, 3)
+    >>> path_by_steps(task, lambda here, end: (here + 1) % 4)(0, 3)
     [0, 2, 4]
 
     """
@@ -49,16 +49,16 @@ def path_by_steps(task: Task, next_switch: Callable[[int, int], int]) -> PathFun
     def path(start: int, end: int) -> list[int]:
         taken: list[int] = []
         passed = [start]
-        while (at := passed[-1]) != end:
-            further = next_switch(at, end)
+        while (here := passed[-1]) != end:
+            further = next_switch(here, end)
             so_far = f"path from {names[start]} to {names[end]}: after"
             so_far += f" {' '.join(names[switch] for switch in passed)}"
-            if (at, further) not in channel_to:
-                near = ", ".join(f"{far} ({names[far]})" for a, far in channel_to if a == at)
+            if (here, further) not in channel_to:
+                near = ", ".join(f"{far} ({names[far]})" for a, far in channel_to if a == here)
                 raise PlanError(f"{so_far} comes {further}, which is no neighbour: {near}")
             if further in passed:
                 raise PlanError(f"{so_far} comes {names[further]} again: it goes in a circle")
-            taken.append(channel_to[at, further])
+            taken.append(channel_to[here, further])
             passed.append(further)
         return taken
 

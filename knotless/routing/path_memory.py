@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from knotless.base.errors import PlanError
-from knotless.base.memory import SMALL_BYTES, free_bytes, gib
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import SMALL_BYTES, Cost, free_bytes, gib
 
 
 def max_hops(bound: int) -> int:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl, resolved
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.routing.choices.choice import Binding, Choice, ChosenRoutes, Planning
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.choices.single_path import SINGLE_PATH

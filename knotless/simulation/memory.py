@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from knotless.base.errors import SimulationError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.topologies.fabric import Fabric
 
 

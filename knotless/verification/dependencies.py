@@ -1,4 +1,4 @@
-"""What packets of a forwarding state wait for under a flow control, and whether all can be blocked.
+"""Waits of packets of a forwarding state under a flow control, and whether all can be blocked.
 
 A node is a virtual channel: ``channel * 16 + priority``. An edge means that some packet can hold
 the first while it waits for the second. If there is no cycle, no deadlock is possible. Packets
@@ -250,7 +250,7 @@ def witnesses_of_steps(
     ``rows`` (dependencies, 6) are those of the ``edges`` from which the steps come, ``waits`` the
     others.
     """
-    found = []
+    witnesses = []
     for step in steps:
         if step.cause < len(rows):
             source, destination = rows[step.cause, 4:].tolist()
@@ -259,12 +259,12 @@ def witnesses_of_steps(
             source, destination = wait.source, wait.destination
         held, *requested = cycle_names(state.channels, [step.holds, *step.requests])
         names = state.fabric.hosts[source].name, state.destination_name(destination)
-        found.append(Witness(held, " or ".join(requested), *names))
-    return tuple(found)
+        witnesses.append(Witness(held, " or ".join(requested), *names))
+    return tuple(witnesses)
 
 
 class Judged(NamedTuple):
-    """What the dependencies of a state show under a flow control.
+    """The verdict on the dependencies of a state under a flow control.
 
     ``cycle`` is a shortest cycle of all dependencies; ``steps`` are empty if no deadlock is
     possible, otherwise a set that blocks itself, with ``witnesses``.

@@ -132,10 +132,10 @@ class SwitchEnds:
         """Raise SwitchSettingsError if the file names a switch or port that does not exist."""
         for name in self.file.switches:
             if name not in self._place:
-                known = listed(self._place, 3)
+                names = listed(self._place, 3)
                 raise SwitchSettingsError(
                     f"switches.{name[:40]}: there is no such switch in {self.fabric.name}, which"
-                    f" has {known}"
+                    f" has {names}"
                 )
         numbers = {
             name: {port for _, port in self.by_switch.get(name, ())} for name in self.file.switches

@@ -98,6 +98,6 @@ def _expect_trouble(probed: Target) -> None:
 @pytest.mark.smoke
 def test_nothing_to_probe(knotless: Knotless, names: Names) -> None:
     done = run(knotless, "probe", "--name", names.name, code=2)
-    assert "start one with 'knotless up'" in done.stderr
+    assert f"no fabric {names.name!r} is running" in done.stderr
     done = run(knotless, "probe", "--only", "smell", code=2)
     assert "'smell' is none of forgery, path, pause" in done.stderr

@@ -49,7 +49,8 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
     _, report = status(knotless, names)
     assert report["emulator"]["deadlock"] is None
     done = knotless("down", "--name", names.name)
-    assert (done.returncode, done.stdout) == (0, f"removed {names.name}\n")
+    removed = f"fabric {names.name!r}: removed, with all that belongs to it\n"
+    assert (done.returncode, done.stdout) == (0, removed)
     assert remains(names) == []
     done = knotless("down", "--name", names.name)
     assert done.returncode == 0

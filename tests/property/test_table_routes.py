@@ -12,7 +12,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import Channels

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost
 from knotless.simulation import memory
 from tests.support.infiniband_dumps import Subnet
 

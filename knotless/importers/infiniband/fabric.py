@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import SentAs, TableFabric, TableTraffic

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knotless.base.errors import RuleError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.prefixes import Prefix, prefix_of
 from knotless.importers.route_dump import END, NextHop, distinct
@@ -281,9 +280,9 @@ def unread_ports(
         for hop in (hop for hops in distinct(router_routes) for hop in hops):
             if hop.address is not None and (name, hop.interface) in edges:
                 unread.add((name, hop.interface or ""))
-    known = {router.name for router in routers}
+    names = {router.name for router in routers}
     return sorted(
-        (port for port in unread if port[0] in known and port in routed.port),
+        (port for port in unread if port[0] in names and port in routed.port),
         key=lambda port: (routed.names.index(port[0]), natural(port[1])),
     )
 

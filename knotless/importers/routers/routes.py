@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import RuleError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.routing.choices.choice import Binding, Choice, Flows, Loads, PlannedPaths
 from knotless.routing.graphs.channels import Channels, Ints, Priorities
 from knotless.routing.graphs.segments import Choices

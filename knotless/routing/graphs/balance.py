@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from knotless._core import graph as core
 from knotless.base.errors import PlanError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.task import Task

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.state_graph import FAR, Mask, graph_of, plain_graph
 from knotless.routing.graphs.task import Task

@@ -21,8 +21,7 @@ from typing import NoReturn
 
 from knotless.base.errors import FabricError
 from knotless.base.files import read_bytes
-from knotless.base.memory import refuse_beyond
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost, refuse_beyond
 from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import (
     DEFAULT_DELAY_US,

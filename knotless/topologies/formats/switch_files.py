@@ -27,17 +27,17 @@ def files_to_remove(
     if not others:
         return []
     try:
-        known = {switch.name for switch in read(folder / FABRIC).switches}
+        names = {switch.name for switch in read(folder / FABRIC).switches}
     except KnotlessError:
-        known = set()
-    if unknown := [path.name for path in others if path.stem not in known]:
+        names = set()
+    if unknown := [path.name for path in others if path.stem not in names]:
         raise error(f"{folder} has {listed(unknown, _SHOWN)} of another fabric: name a new folder")
     tables = [path.with_suffix(".json") for path in others if path.suffix == ".bridge"]
     return [*others, *(path for path in tables if path.name not in written)]
 
 
-def other_files(folder: Path, known: Collection[str]) -> list[Path]:
-    """Return the files of switches in a folder whose names are not ``known``, sorted."""
+def other_files(folder: Path, names: Collection[str]) -> list[Path]:
+    """Return the files of switches in a folder whose names are not in ``names``, sorted."""
     suffixes = (*RULES, TABLES[0])  # .json has other uses
-    found = (path for suffix in suffixes for path in folder.glob(f"*{suffix}"))
-    return sorted(path for path in found if path.name not in known)
+    files = (path for suffix in suffixes for path in folder.glob(f"*{suffix}"))
+    return sorted(path for path in files if path.name not in names)

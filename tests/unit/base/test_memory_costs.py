@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from knotless.base.memory_costs import Cost
+from knotless.base.memory import Cost
 from tests.support import REPOSITORY
 from tests.support.memory_cases import CASES
 

@@ -50,7 +50,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"At most {MAX_CLIENTS} clients",
         f"more than {MAX_WAITING:,} events",
     ):
-        assert value in MANUAL, value
+        assert value in MANUAL.replace("`", ""), value
 
 
 def rows_with_tests() -> list[str]:

@@ -213,3 +213,12 @@ def test_that_an_older_generation_stops_all_excuses_no_loss() -> None:
     assert prover.prove([dropped, old, new]).lost > 0
     # Where nothing is delivered now, nothing can be lost.
     assert prover.prove([dropped, new]).lost == 0
+
+
+@pytest.mark.parametrize(("lag", "failed"), [(1, 3), (2, 4)])
+def test_more_is_lost_if_switches_lag_behind(lag: int, failed: int) -> None:
+    """A pair is lost only by a packet that meets the last rules and then the first."""
+    ring = load("ring,5")
+    rules = [compile_rules(make_plan(ring, "updown", root=root)) for root in ("s1", "s2", "s4")]
+    state = state_of_generations(ring, [Generation(each) for each in rules], lag=lag)
+    assert len(state.core.failed) == failed
