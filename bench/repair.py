@@ -10,6 +10,10 @@ what the emulator carries if they send all they can, which is measured first. Wi
 host, other switches or HTTP clients attack the fabric's controller at the same time, see
 :mod:`bench.support.attack`.
 
+With ``--failures N``, N links fail one after the other, each a second after the one before, and are
+mended together when all are served; ``--cuts`` counts these sets. What is measured is the time from
+each cut until all switches have confirmed the routes without it.
+
 With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
 """
@@ -34,6 +38,7 @@ import psutil
 from bench.support.all_to_all import RECORD
 from bench.support.attack import ATTACKS, attacked
 from bench.support.entry import Run, benchmark, run_benchmark
+from bench.support.in_a_row import cut_in_a_row, figures_in_a_row, sets_of_links
 from bench.support.offered import carried, channels_per_frame, lab_of, traffic
 from bench.support.repair_figures import Cut, figures
 from bench.support.repair_tables import table_of_cuts
@@ -205,6 +210,29 @@ def measure(
     }
 
 
+def measure_in_a_row(spec: str, failures: int, sets: int, seed: int) -> dict[str, Any]:
+    """Cut links one after the other without load, and return how each failure was served."""
+    commit, fabric = versions()["commit"], load(spec)
+    watch, served = Watch(), []
+    with lab_of(make_plan(fabric, PlanRequest())) as lab:
+        watch.follow(lab)
+        settle(lab, failed=False, soon=True)
+        for number, links in enumerate(sets_of_links(fabric, failures, sets, seed), 1):
+            served.append(cut_in_a_row(lab, watch, links))
+            click.echo(f"{spec}: {number} of {sets} sets of failures", err=True)
+        stretch = lab.daemon.status()["stretch"]
+    return {
+        **dict.fromkeys(CASE),
+        "fabric": spec,
+        "cut": f"{failures} in a row",
+        "priority": str(default_priority.get()),
+        **figures_in_a_row(served),
+        "stretch": stretch,
+        "load_1min": round(psutil.getloadavg()[0], 1),
+        "commit": commit,
+    }
+
+
 def drops(lab: EmulatedFabric) -> dict[str, int]:
     """Return the frames that the emulator has dropped or that switches have, by reason."""
     frames = Counter[str]()
@@ -270,6 +298,11 @@ def controller_peak_mb() -> float:
 )
 @default_priority_option
 @click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
+@click.option(
+    "--failures",
+    type=Whole(2, 8),
+    help="So many links fail in a row, a second apart, without load.",
+)
 def main(
     run: Run,
     specs: tuple[str, ...],
@@ -281,12 +314,17 @@ def main(
     attacks: tuple[str, ...],
     protections: tuple[Protection, ...],
     soon: bool,
+    failures: int | None,
 ) -> None:
     """Measure repairs of a running fabric.
 
     Example: python -m bench.repair --cuts 100 --into docs/benchmarks/repair.json
     """
     require_fabrics()
+    if failures is not None:
+        for spec in specs:
+            run.add(measure_in_a_row(spec, failures, cuts, seed))
+        return
     cases = product(specs, kinds, loads, attacks, protections)
     for spec, kind, load_name, attack, protection in cases:
         run.add(

@@ -23,7 +23,8 @@ def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
         " | controller, most memory | CPU, load average | processor |",
         "|" + "---|" * 16,
     ]
-    for row in run["rows"]:
+    rows = [row for row in run["rows"] if "sets" not in row]
+    for row in rows:
         detected, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {_load(row)} | {row['attack'] or '-'}"
@@ -44,7 +45,7 @@ def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
         " | deadlocks |",
         "|" + "---|" * 14,
     ]
-    for row in run["rows"]:
+    for row in rows:
         most, lost = row.get("carried_hops_per_s"), row.get("lost")
         phases = [f"{lost[name] / max(1, row['cuts']):.2f}" if lost else "-" for name in PHASES]
         lines.append(
@@ -53,7 +54,24 @@ def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
             f" | {row['frames_per_s']:,} | {row['lost_frames'] / max(1, row['cuts']):.2f}"
             f" | {' | '.join(phases)} | {row.get('deadlocks', '-')} |"
         )
-    return [*lines, "", machine_line(run)]
+    return [*lines, *_in_a_row(run), "", machine_line(run)]
+
+
+def _in_a_row(run: Mapping[str, Any]) -> list[str]:
+    """Return the table of failures one after the other; an empty list if there are none."""
+    lines = []
+    for row in run["rows"]:
+        for number in range(1, 9):
+            if (figures := row.get(f"failure_{number}")) is None:
+                break
+            served, tiers = figures["served_ms"], figures["tiers"]
+            in_one = sum(count for tier, count in tiers.items() if tier in ("0", "1"))
+            lines.append(
+                f"| `{row['fabric']}` | {number} | {row['sets']} | {in_one} | {served['none']}"
+                f" | {served['median']} ms | {served['max']} ms |"
+            )
+    head = "| fabric | failure in a row | sets | in one step | no new routes | median | longest |"
+    return ["", head, "|" + "---|" * 7, *lines] if lines else []
 
 
 def _load(row: Mapping[str, Any]) -> str:
