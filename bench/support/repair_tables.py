@@ -54,7 +54,7 @@ def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
             f" | {row['frames_per_s']:,} | {row['lost_frames'] / max(1, row['cuts']):.2f}"
             f" | {' | '.join(phases)} | {row.get('deadlocks', '-')} |"
         )
-    return [*lines, *_in_a_row(run), "", machine_line(run)]
+    return [*(lines if rows else ()), *_in_a_row(run), "", machine_line(run)]
 
 
 def _in_a_row(run: Mapping[str, Any]) -> list[str]:
