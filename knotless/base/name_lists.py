@@ -24,7 +24,7 @@ def choice(
     option: str,
     default: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the chosen ones of ``names``, in its order; by default ``usual`` (None: all).
+    """Return the chosen ones of ``names``, in its order; by default ``default`` (None: all).
 
     Raises KnotlessError for an unknown name.
     """

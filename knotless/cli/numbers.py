@@ -45,8 +45,10 @@ class Number(click.FloatRange):
         return converted
 
 
-class Whole(click.IntRange):
+class Whole(Number):
     """A whole number in the bare unit of ``unit``; the other arguments are those of click's."""
+
+    name = "integer range"
 
     def __init__(
         self,
@@ -54,16 +56,7 @@ class Whole(click.IntRange):
         max: int | None = None,
         unit: Unit = PLAIN,
     ) -> None:
-        super().__init__(min, max)
-        self.unit = unit
-
-    def get_metavar(self, param: click.Parameter) -> str:
-        """Return what stands for a value in the help."""
-        del param
-        return self.unit.placeholder
-
-    def _describe_range(self) -> str:
-        return limits(self, self.unit)
+        super().__init__(min, max, unit)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; fails as click's own types do."""
@@ -86,7 +79,7 @@ def _digits(value: object) -> int | None:
     return int(text) if digits.isascii() and digits.isdecimal() and len(digits) < 100 else None
 
 
-def is_within(limited: click.FloatRange | click.IntRange, value: float) -> bool:
+def is_within(limited: click.FloatRange, value: float) -> bool:
     """Tell whether a number is within the limits of a type."""
     least, most = limited.min, limited.max
     if least is not None and (value < least or (limited.min_open and value == least)):
@@ -94,7 +87,7 @@ def is_within(limited: click.FloatRange | click.IntRange, value: float) -> bool:
     return most is None or value <= most
 
 
-def limits(limited: click.FloatRange | click.IntRange, unit: Unit) -> str:
+def limits(limited: click.FloatRange, unit: Unit) -> str:
     """Return the limits of a type, as ``from 0 to 65,535``; empty if there are none."""
     least, most = (None if each is None else f"{each:,.12g}" for each in (limited.min, limited.max))
     bare = f" {unit.bare}" if unit.bare else ""

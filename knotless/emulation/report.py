@@ -56,8 +56,8 @@ def report(names: Names) -> dict[str, Any] | None:
     for role, part in parts.items():
         part["answers"] = answers[role].problem is None if role in answers else None
     url, controller_status = _active(fabric_state, answers)
-    links = answers[_EMULATOR].value if _EMULATOR in answers else _Links()
-    emulator, cut = links or _Links()
+    links = answers.get(_EMULATOR, Answer())
+    emulator, cut = links.value or _Links()
     unread = _unanswered(fabric_state, answers)
     if fabric_state.is_ready and fabric_state.settings.get("links") == "plain":
         try:

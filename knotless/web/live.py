@@ -42,6 +42,8 @@ BUSY_SHARE = 200
 KEEPS_UP = 1.02
 """Largest stretch of a machine that keeps up."""
 RETRY_S = 1.0
+PARTS_EVERY_S = 5.0
+"""Time between two looks whether all parts answer, which costs each of them an answer."""
 CUTS_EVERY = 8
 """Samples between two looks at which links are cut."""
 _SHOWN = ("stretch", "stretch_now", "valid", "frames_in_network")
@@ -104,7 +106,7 @@ class LiveFabric:
             if silent != self._silent:
                 self._silent = silent
                 self._show()
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(PARTS_EVERY_S)
 
     def _ask_parts(self) -> dict[str, str]:
         running = state.require_running(self._names)

@@ -20,6 +20,7 @@ import click
 
 from knotless.base.flow_control import CHOICES
 from knotless.cli.main import main
+from knotless.cli.numbers import Whole
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
 from knotless.results import stored
@@ -303,7 +304,7 @@ def _value(rng: random.Random, option: click.Parameter) -> str:
         return rng.choice([str(choice) for choice in option.type.choices])
     if name in TEXTS:
         return rng.choice(TEXTS[name])
-    whole = isinstance(option.type, click.IntRange) or option.type is click.INT
+    whole = isinstance(option.type, click.IntRange | Whole) or option.type is click.INT
     number = isinstance(option.type, click.FloatRange) or option.type is click.FLOAT
     if rng.random() < 0.7 and (whole or number):
         return rng.choice(USUAL[: 4 if whole else None])

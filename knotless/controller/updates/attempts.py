@@ -10,7 +10,7 @@ from knotless.topologies.failures import Failures
 
 @dataclass
 class FailedAttempts:
-    """What no steps lead to at the moment.
+    """Goals to which no steps lead at the moment.
 
     ``problem`` is the reason for which the goal cannot be reached, one line, or None.
     """
@@ -28,15 +28,15 @@ class FailedAttempts:
         self.problem, self.refused = reason, (goal, failures)
 
     def retry(self) -> None:
-        """The goal is another one, or something has changed: there may be steps now."""
+        """Forget the refusal, because the goal is another one or there may be steps now."""
         self.problem = self.refused = None
 
     def retry_all(self) -> None:
-        """Something else has failed or returned."""
+        """Forget what was refused and declined, because something has failed or returned."""
         self.retry()
         self.declined.clear()
 
     def fewer_in_flight(self) -> None:
-        """Packets of older rules have left: there may be a proof now."""
+        """Forget all, because packets of older rules have left: there may be a proof now."""
         self.refused = self.early = None
         self.declined.clear()

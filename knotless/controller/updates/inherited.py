@@ -16,7 +16,7 @@ from knotless.controller.reconcile import normal
 from knotless.controller.updates.planning import Goal
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import Generation
-from knotless.forwarding.openflow.rules import Field, Output, SwitchRules, ToGroup
+from knotless.forwarding.openflow.rules import NO_RULES, Field, Output, SwitchRules, ToGroup
 from knotless.forwarding.openflow.vlan_generations import (
     VlanGeneration,
     rules_in,
@@ -28,8 +28,6 @@ from knotless.routing.repair import repair
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
 from knotless.verification.check import Verdict, check
-
-_NO_RULES = SwitchRules(())
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,9 @@ def inherited_rules(
             moved = dict(rules_in(_all_rules(desired, plan), vlan_generation))
         except RuleError:
             continue
-        if all(_same(held, moved.get(name, _NO_RULES)) for name, held in there.items()):
+        if all(_same(held, moved.get(name, NO_RULES)) for name, held in there.items()):
             return InheritedRules(goal, Generation(moved, tags_in(tags, vlan_generation)), plan)
-    unknown = {switch.name: rules.get(switch.name, _NO_RULES) for switch in fabric.switches}
+    unknown = {switch.name: rules.get(switch.name, NO_RULES) for switch in fabric.switches}
     return InheritedRules(
         Goal(desired, failed), Generation(unknown, tags_in(tags, vlan_generation)), None
     )
@@ -174,7 +172,7 @@ def _verdict_of(inherited: InheritedRules, fabric: Fabric) -> Verdict:
 def _all_rules(desired: DesiredState, plan: Plan) -> dict[str, SwitchRules]:
     """Return what each switch shall hold, also those without rules."""
     compiled = desired.rules if plan is desired.routed else compile_rules(plan)
-    return {switch.name: compiled.get(switch.name, _NO_RULES) for switch in desired.fabric.switches}
+    return {switch.name: compiled.get(switch.name, NO_RULES) for switch in desired.fabric.switches}
 
 
 def _plan_of(goal: Goal) -> Plan:

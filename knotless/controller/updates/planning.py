@@ -12,7 +12,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
 from knotless.forwarding.openflow.reader import Generation
-from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.rules import NO_RULES, FabricRules
 from knotless.forwarding.openflow.vlan_generations import VlanGeneration
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.plan import Plan
@@ -310,11 +310,11 @@ def _plan_steps(
 
 def _differences(held: FabricRules, change: Change) -> tuple[Mapping[str, Changes], ...]:
     """Return what each step changes in each switch."""
-    differences, nothing = [], SwitchRules(())
+    differences = []
     for step in change.steps:
         names = (name for name, rules in step.rules.items() if held.get(name) is not rules)
         differences.append(
-            {name: difference(held.get(name, nothing), step.rules[name]) for name in names}
+            {name: difference(held.get(name, NO_RULES), step.rules[name]) for name in names}
         )
         held = step.rules
     return tuple(differences)

@@ -9,7 +9,7 @@ from knotless.controller.reconcile import Changes, difference
 from knotless.controller.updates.planning import InstalledPlan, UpdatePlan
 from knotless.controller.updates.serving import admitting_plans
 from knotless.forwarding.openflow.reader import Generation
-from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.rules import NO_RULES, FabricRules, SwitchRules
 from knotless.forwarding.openflow.vlan_generations import (
     VlanGeneration,
     priorities_of,
@@ -19,8 +19,6 @@ from knotless.routing.plan import Plan
 from knotless.verification.changes.change import Step
 from knotless.verification.changes.drops import dropped_rules
 from knotless.verification.dependencies import longest_chain
-
-NO_RULES = SwitchRules(())
 
 
 class StepProgress:

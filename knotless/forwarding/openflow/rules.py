@@ -215,6 +215,10 @@ class SwitchRules:
         return SwitchRules(self.rules, tuple(group.live(down) for group in self.groups))
 
 
+NO_RULES = SwitchRules(())
+"""A switch without rules."""
+
+
 COOKIE = core.COOKIE
 """'knot': the cookie of every rule that Knotless installs."""
 

@@ -166,9 +166,12 @@ def ports_and_numbers(key: str) -> Iterator[tuple[str, range]]:
 
 def number(text: str) -> int:
     """Return a positive number of at most ten digits, otherwise 0."""
-    return int(text) if text.isdecimal() and len(text) <= 10 else 0
+    return _number_or_none(text) or 0
 
 
 def _bytes(fields: Fields, name: str) -> int | None:
-    text = fields.get(name, "")
-    return number(text) if text.isdecimal() and len(text) <= 10 else None
+    return _number_or_none(fields.get(name, ""))
+
+
+def _number_or_none(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) <= 10 else None
