@@ -1,4 +1,4 @@
-"""Frames while Open vSwitch, the link emulator or a program is stopped, or has ended."""
+"""Open vSwitch, the link emulator or a program stops for a while, or ends: what `valid` says."""
 
 from __future__ import annotations
 
@@ -82,11 +82,14 @@ def runs_on(fabric: EmulatedFabric) -> None:
     until("further frames", lambda: arrived(fabric) > before + 20)
 
 
-def assert_no_frame_was_waited_for_in_vain(fabric: EmulatedFabric) -> None:
-    """That a program had no processor also makes a run invalid; it has nothing to do with this."""
-    status = fabric.daemon.status()
-    lost = {key: status[key] for key in ("abandoned", "given_up", "sent_on", "kernel_lost")}
-    assert lost == dict.fromkeys(lost, 0), status["problems"]
+LATE_PROGRAMS = ("lines of hosts were idle", "programs on hosts waited")
+"""Problems of a machine on which programs get no processor, whatever is stopped."""
+
+
+def assert_valid(fabric: EmulatedFabric) -> None:
+    """The run is valid, but for programs that had no processor beside other tests."""
+    problems = fabric.daemon.status()["problems"]
+    assert [line for line in problems if not line.startswith(LATE_PROGRAMS)] == []
 
 
 @pytest.mark.usefixtures("program")
@@ -101,7 +104,7 @@ def test_virtual_time_waits_while_open_vswitch_is_stopped(fabric: EmulatedFabric
         return bool(waited_ms >= 1000 * STOPPED_S / 2)
 
     until("virtual time waits", has_waited)
-    assert_no_frame_was_waited_for_in_vain(fabric)
+    assert_valid(fabric)
 
 
 @pytest.mark.usefixtures("program")
@@ -121,7 +124,7 @@ def test_virtual_time_stands_still_while_the_emulator_is_stopped(fabric: Emulate
 
     until("virtual time stands still", stands_still)
     runs_on(fabric)
-    assert_no_frame_was_waited_for_in_vain(fabric)
+    assert_valid(fabric)
 
 
 def test_a_program_that_is_stopped_sends_nothing_and_holds_nothing(
@@ -134,7 +137,7 @@ def test_a_program_that_is_stopped_sends_nothing_and_holds_nothing(
     until("virtual time", lambda: fabric.daemon.status()["uptime_s"] > before + STOPPED_S)
     os.kill(program.pid, signal.SIGCONT)
     runs_on(fabric)
-    assert_no_frame_was_waited_for_in_vain(fabric)
+    assert_valid(fabric)
 
 
 @PROCESSES
