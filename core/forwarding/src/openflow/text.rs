@@ -4,6 +4,8 @@
 //! programs included as far as [`Rule`] can hold them, and what Knotless writes. See ovs-ofctl(8),
 //! ovs-actions(7) and ovs-fields(7).
 
+use std::collections::BTreeMap;
+
 use super::groups::Buckets;
 use super::rule::{Action, Field, Matched, Rule, CONTROLLER, IN_PORT, VLAN_PRESENT};
 use super::text_values::{field_of_ovs, fields, number, quoted, set_value, Ports, TextError};
@@ -66,13 +68,13 @@ pub fn parse(flows: &str, groups: &str) -> Result<Parsed, TextError> {
 /// Returns the rules and groups of a text that can be read, and what is wrong with others.
 pub fn parse_known(text: &str, ports: &Ports) -> Known {
     let mut known = Known::default();
-    let Parsed { rules, groups } = &mut known.parsed;
+    let rules = &mut known.parsed.rules;
+    let mut groups = BTreeMap::new();
     for (number, line) in lines(text) {
         let is_group = line.starts_with("group_id=");
         let read = if is_group {
-            group(line, ports).map(|group| {
-                groups.retain(|&(id, _)| id != group.0);
-                groups.push(group);
+            group(line, ports).map(|(id, buckets)| {
+                groups.insert(id, buckets);
             })
         } else {
             rule(line, ports).map(|rule| rules.push(rule))
@@ -83,7 +85,7 @@ pub fn parse_known(text: &str, ports: &Ports) -> Known {
         }
     }
     rules.sort_by(Rule::in_order);
-    groups.sort_by_key(|&(id, _)| id);
+    known.parsed.groups = groups.into_iter().collect();
     known
 }
 
@@ -352,6 +354,15 @@ mod tests {
             "flow line 1: in_port is matched twice"
         );
         assert!(fault("dl_dst=a'b actions=", "").contains("\"a'b\" is not a MAC"));
+    }
+
+    #[test]
+    fn of_a_group_that_is_there_twice_the_last_counts() {
+        let text =
+            "group_id=2,bucket=output:3\ngroup_id=1,bucket=output:1\ngroup_id=1,bucket=output:2";
+        let Known { parsed: Parsed { groups, .. }, .. } = parse_known(text, &Ports::default());
+        let out = |port| Buckets { lists: vec![vec![Action::Output(port)]], ..Buckets::default() };
+        assert_eq!(groups, [(1, out(2)), (2, out(3))]);
     }
 
     #[test]
