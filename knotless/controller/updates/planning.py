@@ -161,14 +161,14 @@ class UpdateTask:
     ``union`` is given while the fabric changes: there is more than in the fabric of the goal, or
     switches hold rules of another one. Packets of the generations ``in_flight`` may still be in the
     fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
-    they hold exactly those of a plan. ``carrying``: a link that counts as failed may still carry
-    frames, because it has a carrier, and only probes say that it has failed. ``unread`` are
-    switches that are missing, and what they were last known to hold: they do not take part in
-    steps, and may go on forwarding by that. ``multicast`` are the groups of the rules that switches
-    hold, and of those in flight. ``installed`` are the plans by which frames are admitted now, the
-    most likely one first: more than one in the middle of an update. ``is_amid_step``: the current
-    step has not ended. ``unconfirmed`` is how many of the last generations some switches have not
-    confirmed, so that they may hold an older one.
+    they hold exactly those of a plan, or guards besides. ``carrying``: a link that counts as failed
+    may still carry frames, because it has a carrier, and only probes say that it has failed.
+    ``unread`` are switches that are missing, and what they were last known to hold: they do not
+    take part in steps, and may go on forwarding by that. ``multicast`` are the groups of the rules
+    that switches hold, and of those in flight. ``installed`` are the plans by which frames are
+    admitted now, the most likely one first: more than one in the middle of an update.
+    ``is_amid_step``: the current step has not ended. ``unconfirmed`` is how many of the last
+    generations some switches have not confirmed, so that they may hold an older one.
     ``is_optional``: there is another goal if no step without dropped frames leads to this one.
     """
 
@@ -280,6 +280,7 @@ def _plan_steps(
     *in_flight, held = now = [_after_failover(whole, failures, rules) for rules in older]
     if all(map(is_, now, older)):
         older = ()  # no backup path is in use
+    possible = whole if older else _possible(task)
     before = Installed(
         usable(whole, failures),
         held.rules,
@@ -288,19 +289,19 @@ def _plan_steps(
         task.multicast,
         tuple(in_flight),
         plan=task.plan if held is task.held and not task.union else None,
-        whole=whole if failures else None,
+        whole=possible if failures else None,
         staying=task.union.staying if task.union else None,
         vlan_generation=installed.vlan_generation if installed else None,
         admitting=installed.plan if installed and task.plan is None else None,
         unconfirmed=task.unconfirmed,
     )
     change = plan_change(before, plan)
-    if failures and not _is_safe_with_links(change, task, older):
+    if failures and not _is_safe_with_links(change, task, possible, older):
         in_place = None if change.in_place else plan_in_place(before, plan)
-        if in_place is not None and _is_safe_with_links(in_place, task, older):
+        if in_place is not None and _is_safe_with_links(in_place, task, possible, older):
             change = in_place
         else:
-            change = plan_change(replace(before, fabric=whole, plan=None), plan)
+            change = plan_change(replace(before, fabric=possible, plan=None), plan)
             change = replace(change, down=pairs_down(change, before.fabric))
     _refuse_if_missing_may_deadlock(task, change)
     small = compact(change)
@@ -364,7 +365,21 @@ def _after_failover(fabric: Fabric, failures: Failures, held: Generation) -> Gen
     return held if rules is held.rules else Generation(rules, held.tags)
 
 
-def _is_safe_with_links(change: Change, task: UpdateTask, older: tuple[Generation, ...]) -> bool:
+def _possible(task: UpdateTask) -> Fabric:
+    """Return the fabric with the failed links on which frames may be before the end of a step.
+
+    Where all switches hold the rules of a plan, none leads to what that avoids; and what was on
+    failed links when they lost their carrier is gone.
+    """
+    if task.plan is None or task.carrying or task.unread or task.union:
+        return task.whole
+    avoided = set(task.plan.failures.names) & set(task.failures.names)
+    return usable(task.whole, Failures.from_names(task.whole, avoided))
+
+
+def _is_safe_with_links(
+    change: Change, task: UpdateTask, possible: Fabric, older: tuple[Generation, ...]
+) -> bool:
     """Tell whether no step can deadlock if failed links carry frames, or do so before its end.
 
     Rules of older generations may still forward to them. A change in place is abandoned if they
@@ -372,7 +387,7 @@ def _is_safe_with_links(change: Change, task: UpdateTask, older: tuple[Generatio
     a link that never was down are still there in the later steps. The proofs have what switches do
     during the failures; before and after these they do ``older``, if that differs.
     """
-    context = ProofContext(task.whole, change.before.flow_control, change.groups, change.before.lag)
+    context = ProofContext(possible, change.before.flow_control, change.groups, change.before.lag)
     steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
     return all(context.judge(each).outcome.safe for each in generations)

@@ -192,8 +192,12 @@ class StepProgress:
 
     @property
     def held_plan(self) -> Plan | None:
-        """The plan whose rules all switches hold; None while they hold those of a step."""
-        if not (self.is_settled and self.has_plan):
+        """The plan whose rules all switches hold; None while they hold those of a step.
+
+        After a step in place they may have guards besides until packets of older rules have left.
+        """
+        is_guarded = self.is_in_place and self.awaits_quiescence
+        if not (self.has_plan and (self.is_settled or is_guarded)):
             return None
         return self._first_plan if self.plan is None else self.plan.new_plan
 

@@ -278,6 +278,8 @@ class UpdateScheduler:
             return
         if self._update.progress.number != number:
             return  # what switches hold was read again meanwhile
+        if not task.carrying and self._state.observed.may_carry(self._update.union.failures):
+            return  # a link has returned meanwhile: it is planned again
         self._update.accept(plan)
         observed = self._state.observed
         observed.ages_of_update_s = observed.read_ages_s(runtime.now_s())

@@ -38,7 +38,7 @@ class Installed:
     ``fabric`` is what packets can use now: without links that are down, with links that only the
     new plan does without. ``flow_control`` is in use on its links during the whole change.
     ``older_generations``, oldest first, are those whose packets may still be in the fabric.
-    ``plan`` is what the rules implement, if it is known.
+    ``plan`` is what the rules implement, apart from guards, if it is known.
     ``whole`` is the fabric with the links that are down, if they may return at any time.
     ``staying`` is for a new plan of another fabric: the hosts that both fabrics have, by name.
     ``fabric`` has the parts of both then. Frames between other hosts may be lost.

@@ -11,6 +11,7 @@ table virtual channel (*guards*) until the frames have left the fabric.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -80,6 +81,24 @@ def guarded(rules: FabricRules, fabric: Fabric, mixed: Edges, allowed: list[Edge
         ]
         rule = Rule(VIRTUAL_CHANNEL, PRIORITY, match_order(match), cookie=COOKIE)
         guards[channels.names[channels.head[channel]]].add(rule)
+    return with_guards(rules, guards)
+
+
+def guards_of(rules: FabricRules) -> Mapping[str, set[Rule]]:
+    """Return the guards of each switch that has any."""
+    guards = {
+        name: {
+            rule
+            for rule in switch.rules
+            if (rule.table, rule.priority, rule.cookie) == (VIRTUAL_CHANNEL, PRIORITY, COOKIE)
+        }
+        for name, switch in rules.items()
+    }
+    return {name: of_switch for name, of_switch in guards.items() if of_switch}
+
+
+def with_guards(rules: FabricRules, guards: Mapping[str, set[Rule]]) -> FabricRules:
+    """Return rules with guards; without any, the same object."""
     if not guards:
         return rules
     return {name: _with(rules[name], guards.get(name, set())) for name in rules}
@@ -88,5 +107,5 @@ def guarded(rules: FabricRules, fabric: Fabric, mixed: Edges, allowed: list[Edge
 def _with(rules: SwitchRules, guards: set[Rule]) -> SwitchRules:
     if not guards:
         return rules
-    merged = sorted([*rules.rules, *guards], key=lambda rule: rule.order)
+    merged = sorted({*rules.rules, *guards}, key=lambda rule: rule.order)
     return SwitchRules(tuple(merged), rules.groups)

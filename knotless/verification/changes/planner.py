@@ -52,7 +52,7 @@ from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import Change, Installed, Pair
 from knotless.verification.changes.drops import keeping
-from knotless.verification.changes.in_place import common_rules, guarded
+from knotless.verification.changes.in_place import common_rules, guarded, guards_of, with_guards
 from knotless.verification.changes.outage import pairs_down
 from knotless.verification.changes.proof import ALL, ProofContext, Prover
 from knotless.verification.changes.stages import (
@@ -260,7 +260,7 @@ class _Planner:
 
         None if that is not proven, or if frames would be dropped that are delivered now.
         """
-        if self.before.plan is None or self.before.older_generations:
+        if self.before.plan is None:
             return None
         common = common_rules(self.before.plan, self.new_plan)
         if common is None:
@@ -269,27 +269,32 @@ class _Planner:
             common_here: FabricRules = rules_in(common, self._generation_in_place())
         except RuleError:
             return None
+        # Those of a step before this one stay until packets of older rules have left.
+        guards = guards_of(self.before.rules)
+        common_here = with_guards(common_here, guards)
         rules, tags = self.in_generation(self._generation_in_place())
-        old, fabric = Generation(self.before.rules, self.before.tags), self.before.fabric
+        old = [*self.before.older_generations, Generation(self.before.rules, self.before.tags)]
+        fabric = self.before.fabric
         if self.before.whole is not None:
             whole = replace(self.prover.context, fabric=self.before.whole)
-            early = whole.judge([old, Generation(common_here, tags)])
+            early = whole.judge([*old, Generation(common_here, tags)])
             if not early.outcome.acyclic:
-                allowed = [whole.judge([old]).dependencies]
+                allowed = [whole.judge(old).dependencies]
                 common_here = guarded(common_here, whole.fabric, early.dependencies, allowed)
         trial = Steps(self.prover, self.before)
         trial.add("drop", common_here, tags)
-        mixed, guarded_rules = trial.proof(rules, tags).mixed, rules
+        guarded_rules = with_guards(rules, guards)
+        mixed = trial.proof(guarded_rules, tags).mixed
         if not mixed.outcome.acyclic:
-            alone = [self.prover.alone(old), self.prover.alone(Generation(rules, tags))]
-            allowed = [verdict.dependencies for verdict in alone]
+            apart = [self.prover.judge(old), self.prover.alone(Generation(rules, tags))]
+            allowed = [verdict.dependencies for verdict in apart]
             common_here = guarded(common_here, fabric, mixed.dependencies, allowed)
-            guarded_rules = guarded(rules, fabric, mixed.dependencies, allowed)
+            guarded_rules = guarded(guarded_rules, fabric, mixed.dependencies, allowed)
         steps = Steps(self.prover, self.before)
         steps.add("drop what leads to failed parts", common_here, tags)
         is_guarded = guarded_rules is not rules
         steps.add("install the new rules", guarded_rules, tags, await_quiescence=is_guarded)
-        if not (steps.proven and all(step.proof.fails_no_more for step in steps.steps)):
+        if not (steps.proven and all(step.proof.fails_no_more(len(old)) for step in steps.steps)):
             return None
         if is_guarded:
             steps.add("remove the guards", rules, tags)

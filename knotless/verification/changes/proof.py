@@ -179,11 +179,18 @@ class Proof:
             others.append(self.judge(part))
         return mixed.newly_failing(*others)
 
-    @property
-    def fails_no_more(self) -> bool:
-        """Return whether no mixture fails a receiver that the first generation serves."""
-        mixed, first = (self.judge(each) for each in (self.generations, self.generations[:1]))
-        return mixed.failing == first.failing
+    def fails_no_more(self, before: int) -> bool:
+        """Return whether no mixture fails a receiver that is served by what was there before.
+
+        That are the first generations, so many: the last of them for packets that are sent from now
+        on, and all of them for older ones.
+        """
+        ranges = {(before - 1, before), (0, before)}
+        return all(
+            self.judge(self.generations[begin:]).failing
+            == self.judge(self.generations[begin:end]).failing
+            for begin, end in ranges
+        )
 
     @property
     def safe(self) -> bool:
