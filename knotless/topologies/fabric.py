@@ -5,7 +5,6 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -282,7 +281,8 @@ def known_ips(fabric: Fabric) -> list[int | None]:
 
     """
     return [
-        None if host.ip_invented else int(ipaddress.IPv4Address(host.ip)) for host in fabric.hosts
+        None if host.ip_invented else int.from_bytes(map(int, host.ip.split(".")))
+        for host in fabric.hosts
     ]
 
 
