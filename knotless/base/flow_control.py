@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from knotless._core import simulator
 from knotless.base.errors import PlanError
+from knotless.base.suggestions import is_not_one_of
 
 SHOWN_MISSING = 3
 """Missing facts in the sentence."""
@@ -129,8 +130,7 @@ def choice_of(value: object) -> FlowControlChoice:
     """
     if isinstance(value, str) and value in CHOICES:
         return AUTO if value == AUTO else FlowControl(value)
-    *first, last = map(repr, CHOICES)
-    raise ValueError(f"input should be {', '.join(first)} or {last}")
+    raise ValueError(is_not_one_of(CHOICES))
 
 
 def resolved(choice: str, vcs: int) -> FlowControl:
@@ -162,7 +162,7 @@ def resolved(choice: str, vcs: int) -> FlowControl:
     if choice == AUTO:
         return FlowControl.PFC if vcs > 1 else FlowControl.PAUSE
     if choice not in FLOW_CONTROLS:
-        raise PlanError(f"flow control must be one of {', '.join(CHOICES)}, not {choice[:40]!r}")
+        raise PlanError(f"flow control {choice[:40]!r} {is_not_one_of(CHOICES)}")
     return FlowControl(choice)
 
 

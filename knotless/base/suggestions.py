@@ -9,6 +9,18 @@ _MAX_CHARACTERS = 50
 """Longer words resemble nothing, and take long to compare."""
 
 
+def is_not_one_of(choices: Iterable[object]) -> str:
+    """Return what an error says of a word, after the word itself.
+
+    Examples
+    --------
+    >>> is_not_one_of(["ecmp", "spray"])
+    "is not one of 'ecmp', 'spray'"
+
+    """
+    return f"is not one of {', '.join(repr(str(each)) for each in choices)}"
+
+
 def suggestion(word: str, choices: Iterable[str], otherwise: str = "") -> str:
     """Return which of the ``choices`` may be meant.
 

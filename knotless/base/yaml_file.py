@@ -90,10 +90,39 @@ def complaint(error: ValidationError) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing":
         return f"{key}: it is missing"
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {key!r}"
+    where, value = f"{key}: " if key else "", brief(problem["input"])
+    words = _WORDS.get(problem["type"])
     text = problem["msg"].removeprefix("Value error, ")
-    message = text[:1].lower() + text[1:]
-    where = f"{key}: " if key else ""
-    return f"{where}{message}, not {brief(problem['input'])}"
+    if words is not None:
+        limits = {name: _limit(limit) for name, limit in problem.get("ctx", {}).items()}
+        text = words.format(**limits)
+    if text.startswith("is "):  # as options say it: see knotless.cli.numbers
+        return f"{where}{value} {text}"
+    return f"{where}{text[:1].lower()}{text[1:]}, not {value}"
+
+
+_WORDS = {
+    "greater_than_equal": "is not at least {ge}",
+    "greater_than": "is not above {gt}",
+    "less_than_equal": "is not at most {le}",
+    "less_than": "is not below {lt}",
+    "literal_error": "is not one of {expected}",
+    "int_type": "is no whole number",
+    "int_parsing": "is no whole number",
+    "int_from_float": "is no whole number",
+    "float_type": "is no number",
+    "float_parsing": "is no number",
+    "bool_type": "is neither true nor false",
+}
+"""What is said of a value by the type of pydantic's error, the same as of an option."""
+
+
+def _limit(limit: object) -> str:
+    if isinstance(limit, int | float):
+        return f"{limit:,.12g}"
+    return str(limit).replace(" or ", ", ")
 
 
 def brief(value: object) -> str:

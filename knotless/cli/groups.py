@@ -23,14 +23,15 @@ class SuggestingGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            error.message += suggestion(args[0], self.list_commands(ctx))
+            hint = suggestion(args[0], self.list_commands(ctx))
+            error.message = f"{error.message.rstrip('.')}{hint}"
             raise
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:
-    """Return ``" Did you mean ...?"`` for a word that is none of ``names``, or nothing."""
+    """Return ``"; did you mean ...?"`` for a word that is none of ``names``, or nothing."""
     similar = get_close_matches(word, names)
-    return f" Did you mean {' or '.join(similar)}?" if similar else ""
+    return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
 GROUPS: Mapping[str, Mapping[str, str]] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import resource
 import signal
 import sys
@@ -93,7 +92,7 @@ class Commands(SuggestingGroup):
         except Exception as error:  # noqa: BLE001 - raised again unless it is known
             if _follows_an_interrupt(error):
                 _end(130, "interrupted")
-            _end_by(error)
+            _end_by(error, self, sys.argv[1:] if args is None else args)
         sys.exit(result if isinstance(result, int) else 0)
 
 
@@ -106,12 +105,14 @@ def _follows_an_interrupt(error: BaseException | None) -> bool:
     return False
 
 
-def _end_by(error: Exception) -> NoReturn:
+def _end_by(error: Exception, program: click.Command, words: Sequence[str]) -> NoReturn:
     """Exit because of a mistake of the user or of what the system refuses; raise other errors."""
     if isinstance(error, KnotlessError):
         _end(2, str(error))
     if isinstance(error, click.ClickException):
-        _end(2, _one_line(error))
+        from knotless.cli.mistakes import one_line  # only mistakes need it
+
+        _end(2, one_line(error, program, words))
     if isinstance(error, BrokenPipeError):
         _end(1)
     if isinstance(error, ModuleNotFoundError) and error.name == EXPERIMENTS:
@@ -144,15 +145,6 @@ def _of_the_system(error: OSError) -> str:
     if error.errno == errno.EMFILE:
         limit = f" (ulimit -n is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})"
     return f"{where}{reason(error)}{limit}"
-
-
-def _one_line(error: click.ClickException) -> str:
-    """Return click's error with a hint to the help."""
-    text = " ".join(error.format_message().split())
-    if re.fullmatch(r"Got unexpected extra arguments? \([0-9 ]+\)", text):
-        text += "; a SPEC is one word, with commas: torus,4,4"
-    context = getattr(error, "ctx", None)
-    return f"{text} (see {context.command_path} --help)" if context is not None else text
 
 
 def _say(text: str) -> None:

@@ -40,8 +40,8 @@ class Number(click.FloatRange):
             converted = number(value, self.unit) if isinstance(value, str) else float(value)
         except KnotlessError as error:
             self.fail(str(error), param, ctx)
-        if not is_within(self, converted):
-            self.fail(f"{value} is not {limits(self, self.unit)}", param, ctx)
+        if beyond := limit_passed(self, converted, self.unit):
+            self.fail(f"{value} is not {beyond}", param, ctx)
         return converted
 
 
@@ -67,8 +67,8 @@ class Whole(Number):
             self.fail(str(error).replace("is no number", "is no whole number"), param, ctx)
         if converted != int(converted):
             self.fail(f"{value} is no whole number", param, ctx)
-        if not is_within(self, converted):
-            self.fail(f"{value} is not {limits(self, self.unit)}", param, ctx)
+        if beyond := limit_passed(self, converted, self.unit):
+            self.fail(f"{value} is not {beyond}", param, ctx)
         return int(converted)
 
 
@@ -79,12 +79,13 @@ def _digits(value: object) -> int | None:
     return int(text) if digits.isascii() and digits.isdecimal() and len(digits) < 100 else None
 
 
-def is_within(limited: click.FloatRange, value: float) -> bool:
-    """Tell whether a number is within the limits of a type."""
+def limit_passed(limited: click.FloatRange, value: float, unit: Unit) -> str:
+    """Return the limit of a type that a number is beyond, as ``at most 8``; empty if within."""
     least, most = limited.min, limited.max
+    bare = f" {unit.bare}" if unit.bare else ""
     if least is not None and (value < least or (limited.min_open and value == least)):
-        return False
-    return most is None or value <= most
+        return f"{'above' if limited.min_open else 'at least'} {least:,.12g}{bare}"
+    return "" if most is None or value <= most else f"at most {most:,.12g}{bare}"
 
 
 def limits(limited: click.FloatRange, unit: Unit) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from knotless.base.errors import SpecError
 from knotless.base.quantities import SECONDS
 from knotless.cli import complete
 from knotless.cli.numbers import Number
@@ -160,7 +161,15 @@ def fabric_of(spec: str) -> Fabric:
     """Return the fabric of SPEC; what its file has that is not read is said on standard error."""
     from knotless.topologies import load  # loads NumPy
 
-    fabric = load(spec)
+    try:
+        fabric = load(spec)
+    except SpecError:
+        from knotless.routing.engine import engines
+        from knotless.topologies.registry import families
+
+        if spec in families() or spec not in engines():
+            raise
+        raise SpecError(f"{spec!r} is an engine, no fabric: SPEC --engine {spec}") from None
     for note in fabric.notes:
         say(f"knotless: {fabric.name}: {note}", err=True)
     return fabric

@@ -10,7 +10,7 @@ from knotless.emulation.priority import Priority, default_priority
 
 _NAME = "--priority"
 _SETTINGS: dict[str, Any] = {
-    "type": click.Choice([str(each) for each in Priority]),
+    "type": click.Choice([str(each) for each in Priority], case_sensitive=False),
     "default": str(Priority.NORMAL),
     "show_default": True,
     "help": "Emulation: normal shares the machine with other programs; realtime goes before all of"

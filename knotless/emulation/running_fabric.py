@@ -125,7 +125,7 @@ class RunningFabric:
         """
         begin = partial(
             subprocess.Popen,
-            self.command_on(host, self.words_on(argv)),
+            self.program_on(host, argv),
             env={**os.environ, **self.environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -231,11 +231,16 @@ class RunningFabric:
         space = NETNS_DIRECTORY / self.names.host_namespace(host)
         return ["nsenter", f"--net={space}", *own, "--", *argv]
 
-    def words_on(self, argv: Sequence[str]) -> list[str]:
-        """Return ``argv`` with the IP addresses of hosts in place of their names, as at the prompt.
+    def program_on(self, host: str, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs ``argv`` on a host, as at the prompt.
 
-        Raises :class:`EmulationError` if the program, which is the first word, is not installed.
+        The IP addresses of hosts stand in place of their names. Raises :class:`EmulationError` if
+        there is no such host, or the program, which is the first word, is not installed.
         """
+        self.shell_of(host)  # the host is the first word that a user writes
+        return self.command_on(host, self._words_on(argv))
+
+    def _words_on(self, argv: Sequence[str]) -> list[str]:
         if not argv or shutil.which(argv[0]) is None:
             missing = argv[0][:80] if argv else ""
             raise EmulationError(f"there is no program {missing!r}: give one, such as ping")

@@ -107,6 +107,12 @@ class PlanRequest(BaseModel):
     def _fold_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _fold_case_of_names(cls, value: object) -> object:
+        is_name = isinstance(value, str) and not value.endswith(".py")
+        return cls._fold_case(value) if is_name else value
+
     @classmethod
     def from_options(cls, **choices: Any) -> Self:
         """Return a request with these options.
@@ -123,7 +129,7 @@ class PlanRequest(BaseModel):
         >>> PlanRequest.from_options(vcs=99)
         Traceback (most recent call last):
             ...
-        knotless.base.errors.PlanError: vcs: input should be less than or equal to 8, not 99
+        knotless.base.errors.PlanError: vcs: 99 is not at most 8
 
         """
         try:

@@ -15,6 +15,7 @@ from knotless.base.broadcasts import check_limit
 from knotless.base.errors import KnotlessError, SimulationError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.base.model_limits import MAX_BYTES, MAX_PACKET_BYTES
+from knotless.base.suggestions import is_not_one_of
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
@@ -222,7 +223,8 @@ class Switching:
     def __post_init__(self) -> None:
         """Take the flow control by its name; raise SimulationError for what is not possible."""
         if self.flow_control not in FLOW_CONTROLS:
-            raise SimulationError(f"flow control must be one of {', '.join(FLOW_CONTROLS)}")
+            reason = is_not_one_of(FLOW_CONTROLS)
+            raise SimulationError(f"flow control {self.flow_control!r} {reason}")
         object.__setattr__(self, "flow_control", FlowControl(self.flow_control))
         if not 0 <= self.cut_through <= MAX_PACKET_BYTES:
             raise SimulationError(f"cut-through after {self.cut_through} bytes is not possible")

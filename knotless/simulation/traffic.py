@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from knotless._core.simulator import Traffic
 from knotless.base.errors import SimulationError
 from knotless.base.model_limits import MAX_BYTES
+from knotless.base.suggestions import is_not_one_of
 from knotless.routing.multicast import ALL
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.patterns import Pattern
@@ -103,7 +104,7 @@ def multicast_traffic(
 def _checked(load: Load, packet_bytes: int) -> int:
     """Return the message length in bytes; raises SimulationError if the load is invalid."""
     if load.arrivals not in ARRIVALS:
-        raise SimulationError(f"arrivals must be one of {', '.join(ARRIVALS)}")
+        raise SimulationError(f"arrivals: {load.arrivals!r} {is_not_one_of(ARRIVALS)}")
     if not (math.isfinite(load.load) and 0 < load.load <= 1):
         raise SimulationError(f"load must be over 0 and at most 1, not {load.load:g}")
     message_bytes = packet_bytes if load.message_bytes is None else load.message_bytes

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from knotless.base.errors import SimulationError
+from knotless.base.suggestions import is_not_one_of
 
 MAX_US = 1e9
 MAX_MBPS = 1e9
@@ -234,8 +235,7 @@ def transport_of(texts: Sequence[str]) -> Transport | None:
     for text in texts:
         name, *given = text.split(",")
         if name not in KINDS:
-            names = ", ".join(KINDS)
-            raise SimulationError(f"transport {name!r}: must be one of {names}")
+            raise SimulationError(f"transport: {name!r} {is_not_one_of(KINDS)}")
         part = KINDS[name](**_parameters(name, given))
         if part.place in parts:
             given_already = parts[part.place].name

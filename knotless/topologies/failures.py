@@ -68,7 +68,7 @@ class Failures:
             else:
                 raise FabricError(
                     f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
-                    " or s1-s2, a switch as s5"
+                    " or s1-s2, a switch as s5, each by itself"
                 )
         # Nothing has failed most of the time, and then nobody searches a large fabric.
         return cls(

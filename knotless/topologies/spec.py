@@ -182,6 +182,11 @@ def _family(spec: str, name: str) -> Family:
     by_name = families()
     if name.lower() in by_name:
         return by_name[name.lower()]
+    if name[:1].isdigit():
+        raise SpecError(
+            f"{spec}: sizes follow the name of a family, as in torus,4,4; families are"
+            f" {', '.join(by_name)}"
+        )
     raise SpecError(f"{spec}: there is no family {name!r}; {suggestion(name, by_name)}")
 
 

@@ -93,7 +93,7 @@ def test_tls_without_its_files_is_refused(
         ("fabric: lost.json", "lost.json"),
         ("fabric: ring,4\nengine: magic", "magic"),
         ("fabric: ring,4\nengine: updown\nroot: s9\n", "s9"),
-        ("flow_control: sometimes", "lab.yaml: flow_control: input should be 'auto', 'none',"),
+        ("flow_control: sometimes", "lab.yaml: flow_control: 'sometimes' is not one of 'auto',"),
         (
             "fabric: torus,5,5\nengine: dor\nflow_control: pause",
             "dor on torus,5,5 CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> "

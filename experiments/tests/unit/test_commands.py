@@ -28,7 +28,7 @@ def test_the_table_of_commands_has_every_one() -> None:
 def test_an_experiment_that_was_meant_is_named() -> None:
     done = CliRunner(mix_stderr=False).invoke(main, ["run", "deadlok"], prog_name="knotless")
     assert done.exit_code == 2
-    assert "No such command 'deadlok'. Did you mean deadlock?" in done.stderr
+    assert "No such command 'deadlok'; did you mean deadlock?" in done.stderr
     assert offered("run", incomplete="dead") == ["deadlock"]
 
 

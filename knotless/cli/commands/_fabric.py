@@ -53,7 +53,7 @@ _LINKS = [
 _CONTROLLER = [
     click.option(
         "--controller",
-        type=click.Choice(["ryu", "remote", "none"]),
+        type=click.Choice(["ryu", "remote", "none"], case_sensitive=False),
         default="ryu",
         show_default=True,
         help="Start ours; use one that already listens on --port; or none.",
@@ -83,7 +83,7 @@ _CONTROLLER = [
     click.option("--tls", is_flag=True, help="TLS with certificates between switches and ours."),
     click.option(
         "--controller-clock",
-        type=click.Choice(["real", "virtual"]),
+        type=click.Choice(["real", "virtual"], case_sensitive=False),
         default="real",
         show_default=True,
         help="Whether our controllers see virtual time too.",
@@ -92,7 +92,7 @@ _CONTROLLER = [
 _EMULATION = [
     click.option(
         "--links",
-        type=click.Choice(["emulated", "plain"]),
+        type=click.Choice(["emulated", "plain"], case_sensitive=False),
         default="emulated",
         show_default=True,
         help="Plain: veth pairs only, without rates, delays and flow control.",
@@ -113,7 +113,7 @@ _EMULATION = [
     priority_option,
     click.option(
         "--datapath",
-        type=click.Choice(["auto", "user", "kernel"]),
+        type=click.Choice(["auto", "user", "kernel"], case_sensitive=False),
         default="auto",
         show_default=True,
         help="Datapath of Open vSwitch: userspace, or that of the kernel, which is faster and needs"

@@ -143,7 +143,7 @@ _WATCHDOG = [
     ),
     click.option(
         "--watchdog-action",
-        type=click.Choice(ACTIONS),
+        type=click.Choice(ACTIONS, case_sensitive=False),
         help="In a storm, drop the frames of the queue and what arrives from its port [default],"
         " only the frames of the queue, or ignore its pauses.",
     ),

@@ -16,7 +16,7 @@ from knotless.base.model_limits import MAX_PACKET_BYTES
 from knotless.base.quantities import BYTES
 from knotless.cli import complete
 from knotless.cli.numbers import Whole
-from knotless.cli.options import grouped, lower_case
+from knotless.cli.options import grouped
 
 if TYPE_CHECKING:
     from knotless.base.flow_control import FlowControl
@@ -34,10 +34,10 @@ def one_of(choices: tuple[str, ...]) -> dict[str, Any]:
 
 flow_control_option = click.option(
     "--flow-control",
+    type=click.Choice(CHOICES, case_sensitive=False),
     default=AUTO,
-    callback=lower_case,
     show_default=True,
-    **one_of(CHOICES),
+    metavar="|".join(CHOICES),
     help=f"{FLOW_CONTROL} on all. auto: what the fabric uses with --live; else pfc if frames wait"
     " in several priorities between switches, else pause.",
 )

@@ -13,7 +13,7 @@ Example: knotless completion bash > ~/.local/share/bash-completion/completions/k
 
 
 @click.command("completion", epilog=EXAMPLE)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"], case_sensitive=False))
 def command(shell: str) -> None:
     """Print a script that completes commands, options, engines, fabrics and names.
 

@@ -55,7 +55,7 @@ def run_on(running: RunningFabric, host: str, words: Sequence[str]) -> int:
     It gets the signals that this process gets, and ends with it. Raises EmulationError if there is
     no such host or program.
     """
-    argv = running.command_on(host, running.words_on(words))
+    argv = running.program_on(host, words)
     running.prioritise()
     ends_with_us = ["setpriv", "--pdeathsig", "KILL", "--"]
     with subprocess.Popen([*ends_with_us, *argv], env=environment_of(running)) as program:
@@ -76,7 +76,7 @@ def replace_by(running: RunningFabric, host: str, words: Sequence[str]) -> NoRet
 
     Raises EmulationError if there is no such host or program.
     """
-    argv = running.command_on(host, running.words_on(words))
+    argv = running.program_on(host, words)
     sys.stdout.flush()
     running.prioritise()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and so would the program

@@ -157,7 +157,7 @@ def _ports(state: ForwardingState, sender: str, receiver: str) -> Iterator[tuple
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["l2", *FILES]),
+    type=click.Choice(["l2", *FILES], case_sensitive=False),
     required=True,
     help="l2: ordinary Ethernet switches with 802.1Q VLANs and static MAC tables; frr, sonic: IP"
     " routers with static routes.",

@@ -73,8 +73,8 @@ def _topic(topic: str) -> Answer:
     if topic in KINDS:
         return _listed(topic, "commands", KINDS[topic].items())
     topics = [*TOPICS, *KINDS]
-    text = suggestion(topic, [*topics, *commands()]) or f" Topics are {', '.join(topics)}"
-    raise KnotlessError(f"there is no topic or command {topic[:40]!r}.{text}")
+    text = suggestion(topic, [*topics, *commands()]) or f"; topics are {', '.join(topics)}"
+    raise KnotlessError(f"there is no topic or command {topic[:40]!r}{text}")
 
 
 def _listed(topic: str, things: str, rows: Iterable[tuple[str, str]]) -> Answer:

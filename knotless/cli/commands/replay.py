@@ -88,7 +88,10 @@ def _verdict_on(paths: tuple[str, ...]) -> tuple[Fabric, dict[str, object]]:
     from knotless.verification.imported import verdict_of_imported
 
     if len(paths) > 1 or not directory.is_dir_of_rules(paths[0]):
-        imported = read_paths(paths)
+        try:
+            imported = read_paths(paths)
+        except KnotlessError as error:
+            raise KnotlessError(f"{error}; a recording is a file *{SUFFIX}") from None
         return imported.fabric, verdict_of_imported(imported).as_json()
     fabric, rules = directory.read_dir(paths[0])
     groups, tags = directory.read_multicast(fabric, paths[0]), directory.read_tags(fabric, paths[0])

@@ -81,8 +81,12 @@ def pattern_named(text: str) -> Pattern:
 
     """
     registered = patterns()
-    name, colon, number = text.partition(":")
+    name, colon, number = text.lower().partition(":")
     if name not in registered:
+        from knotless.traffic.collectives.collective import collectives  # only a mistake needs them
+
+        if name in collectives():
+            raise PatternError(f"{name!r} is a collective: simulate --collective {name}")
         hint = suggestion(name, registered)
         raise PatternError(f"there is no pattern {name[:50]!r}; {hint}")
     if not colon:

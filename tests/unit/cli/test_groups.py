@@ -57,9 +57,9 @@ def test_the_help_loads_no_command() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["simulat"], "No such command 'simulat'. Did you mean simulate?"),
-        (["traffic", "strat"], "No such command 'strat'. Did you mean start or status?"),
-        (["xyzzy"], "No such command 'xyzzy'. (see"),
+        (["simulat"], "No such command 'simulat'; did you mean simulate?"),
+        (["traffic", "strat"], "No such command 'strat'; did you mean start or status?"),
+        (["xyzzy"], "No such command 'xyzzy' (see"),
     ],
 )
 def test_a_command_that_was_meant_is_named(words: list[str], message: str) -> None:

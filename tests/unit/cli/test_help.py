@@ -95,5 +95,5 @@ def test_an_unknown_topic_is_a_mistake_with_the_nearest() -> None:
     done = CliRunner(mix_stderr=False).invoke(main, ["help", "engine"])
     assert (done.exit_code, done.stderr) == (
         2,
-        "knotless: there is no topic or command 'engine'. Did you mean engines?\n",
+        "knotless: there is no topic or command 'engine'; did you mean engines?\n",
     )

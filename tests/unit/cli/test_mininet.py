@@ -247,9 +247,12 @@ def test_a_mistake_ends_a_script_with_one_line(
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: Knotless(flow_control="lossless"), "flow_control: input should be 'auto', 'none'"),
+        (
+            lambda: Knotless(flow_control="lossless"),
+            "'lossless' is not one of 'auto', 'none'",
+        ),
         (lambda: Knotless(engine="dorr"), "there is no routing engine 'dorr'; did you mean 'dor'?"),
-        (lambda: Knotless(vcs=99), "vcs: input should be less than or equal to 8, not 99"),
+        (lambda: Knotless(vcs=99), "vcs: 99 is not at most 8"),
         (lambda: Knotless(name="my fabric"), "--name 'my fabric': a name is 1 to 24 of a-z"),
         (lambda: Knotless(topo=LinearTopo), r"topo=LinearTopo: .*, not a topology: LinearTopo\(\)"),
     ],

@@ -51,8 +51,8 @@ def test_the_emulator_gets_the_faults_of_each_link_and_no_others() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--loss", "7", "7 is not from 0 to 1 (see"),
-        ("--rate", "0", "0 is not from 0.001 to 400,000 Mbit/s"),
+        ("--loss", "7", "7 is not at most 1 (see"),
+        ("--rate", "0", "0 is not at least 0.001 Mbit/s"),
         ("--delay", "nan", "'nan' is no time: write it as 10ms, or as a number of us"),
     ],
 )

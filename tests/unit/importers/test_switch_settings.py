@@ -189,7 +189,7 @@ def test_headroom_is_in_the_size_only_if_the_pool_has_none() -> None:
         ),
         (
             {"SCHEDULER": {"scheduler.0": {"type": "DWRR", "weight": "0"}}},
-            "Scheduled: weight: input should be greater than or equal to 1, not 0",
+            "Scheduled: weight: 0 is not at least 1",
         ),
     ],
 )

@@ -114,7 +114,7 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
         (1, {"safe_engine": "minimal"}, "safe_engine: minimal on ring,4 CAN DEADLOCK under PAUSE"),
         (1, {"safe_engine": "updwn"}, "did you mean 'updown'?"),
         (2, {"flow_control_without_deadlock": "switch"}, "CAN DEADLOCK under PAUSE between"),
-        (2, {"flow_control_without_deadlock": "some"}, "flow control must be one of"),
+        (2, {"flow_control_without_deadlock": "some"}, "flow control 'some' is not one of"),
         (2, {"packets": [{"from": "h1", "to": "h5"}] * 5}, "knotless check prints this one itself"),
         (2, {"packets": [{"from": "h1", "to": "h3"}] * 5}, "h1 to h3 takes s1:3/0, so it does not"),
         (2, {"packets": [{"from": "h1", "to": "h99"}] * 5}, "must be two hosts"),
@@ -247,7 +247,7 @@ def test_unreadable_work_is_one_line_with_status_2(tmp_path: Path) -> None:
     for words, message in (
         (("1", "--work", tmp_path), "answers.yaml: line 1: not YAML"),
         (("1", "--work", tmp_path / "none"), "there is no such folder"),
-        (("11",), "11 is not from 1 to 10"),
+        (("11",), "11 is not at most 10"),
     ):
         done = lab_check(*words, *["--files-only"] * (words != ("11",)))
         assert done.exit_code == 2

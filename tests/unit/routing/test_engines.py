@@ -153,15 +153,19 @@ def test_vlans_are_few_where_next_hops_agree() -> None:
         (
             "ring,4",
             {"engine": "dor", "vcs": 0},
-            "vcs: input should be greater than or equal to 1, not 0",
+            "vcs: 0 is not at least 1",
         ),
         (
             "ring,4",
             {"engine": "dor", "vcs": 9},
-            "vcs: input should be less than or equal to 8, not 9",
+            "vcs: 9 is not at most 8",
         ),
-        ("ring,4", {"engine": "dor", "select": "best"}, "'spread' or 'low-port', not 'best'"),
-        ("ring,4", {"engine": "dor", "tagging": "both"}, "'switch' or 'host', not 'both'"),
+        (
+            "ring,4",
+            {"engine": "dor", "select": "best"},
+            "'best' is not one of 'spread'",
+        ),
+        ("ring,4", {"engine": "dor", "tagging": "both"}, "'both' is not one of 'switch', 'host'"),
         ("ring,4", {"engine": "dor", "root": "s1"}, "dor has no root"),
         ("ring,4", {"engine": "updown", "root": "s9"}, "no switch 's9'"),
         ("mtree,3,3", {"engine": "dor"}, "needs a mesh or torus"),

@@ -242,4 +242,4 @@ def test_what_cannot_be_divided_is_simulated_on_one_core(arguments: list[str], r
 def test_cores_are_1_to_64() -> None:
     done = CliRunner().invoke(command, ["torus,4,4", "--pattern", "tornado", "--cores", "0"])
     assert done.exit_code == 2
-    assert "0 is not from 1 to 64" in done.output
+    assert "0 is not at least 1" in done.output

@@ -187,7 +187,7 @@ def test_hubs_have_no_transports() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["tcp"], r"transport 'tcp': must be one of .*dcqcn"),
+        (["tcp"], r"transport: 'tcp' is not one of .*dcqcn"),
         (["dcqcn,x=1"], r"transport dcqcn: 'x=1' must be KEY=VALUE with one of g, cnp_us"),
         (["dcqcn,g"], r"transport dcqcn: g must be a number, not ''"),
         (["dcqcn,steps=1.5"], r"steps must be a whole number, not '1.5'"),

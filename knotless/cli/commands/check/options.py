@@ -52,7 +52,7 @@ source_options = grouped(
     ),
     click.option(
         "--routes",
-        type=click.Choice(COMPUTED),
+        type=click.Choice(COMPUTED, case_sensitive=False),
         help="Take routes from the configurations of routers, not from lists of routes: as BGP"
         " computes them, or only static ones.",
     ),
@@ -111,7 +111,7 @@ failure_options = grouped(
     ),
     click.option(
         "--react",
-        type=click.Choice(REACTIONS),
+        type=click.Choice(REACTIONS, case_sensitive=False),
         help="How routing reacts to a failure. Default: bgp for routers, else static.",
     ),
     click.option(
@@ -270,6 +270,11 @@ class CheckOptions:
                 f"{path}: a containerlab file has cables, and no routes to judge: 'knotless plan"
                 f" {path}' computes some; for those of its nodes give the files that they hold"
             )
+        if "://" in path:
+            raise KnotlessError(f"{path} is an address: give files or folders of this machine")
+        for below in sorted(Path(path).glob("*/*.flows")):
+            if (below.parent / "fabric.json").is_file():
+                raise KnotlessError(f"{path} holds folders of rules: give one, {below.parent}")
         folder = Path(path).parent
         if path.endswith((".flows", ".groups")) and (folder / "fabric.json").is_file():
             raise KnotlessError(f"{path} is one file of a folder: give the folder, {folder}")

@@ -107,7 +107,7 @@ traffic_options = grouped(
     ),
     click.option(
         "--arrivals",
-        type=click.Choice(ARRIVALS),
+        type=click.Choice(ARRIVALS, case_sensitive=False),
         help="Arrival of messages [default: poisson with --load, acknowledged with"
         " --message-bytes, else saturate].",
     ),
@@ -247,7 +247,7 @@ workload_options = grouped(
     ),
     click.option(
         "--all-reduce",
-        type=click.Choice(ALL_REDUCES),
+        type=click.Choice(ALL_REDUCES, case_sensitive=False),
         help=f"What an all-reduce of --chakra is [default: {ALL_REDUCES[0]}].",
     ),
     click.option(
