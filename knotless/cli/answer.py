@@ -7,7 +7,6 @@ is known, in groups.
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 import shutil
@@ -19,6 +18,7 @@ from enum import Enum
 
 import click
 
+from knotless.base.counting import counted, number
 from knotless.base.printable import printable
 from knotless.shown import formatted
 
@@ -36,11 +36,6 @@ _GAP = "  "
 _UNBROKEN = "\u00a0"
 """Stands for a space at which no line breaks; text from outside has none (:func:`printable`)."""
 _LARGER_UNITS = {"us": ((1e6, "s"), (1e3, "ms"))}
-_PLURALS = {"switches": "switch"} | {
-    f"{thing}s": thing
-    for thing in ("flow", "frame", "link", "pair", "path", "point", "queue", "run", "set")
-}
-_SIGNIFICANT = 4
 
 
 class Tone(Enum):
@@ -231,42 +226,6 @@ def written(**files: str | None) -> Iterator[str]:
     for what, file in files.items():
         if file is not None:
             yield f"{what}: {file}"
-
-
-def number(value: float, decimals: int | None = None) -> str:
-    """Return a number with thousands separators and as many digits as people compare.
-
-    Examples
-    --------
-    >>> number(30642), number(108.82), number(0.66), number(3.0, 1), number(137940.4)
-    ('30,642', '108.8', '0.66', '3.0', '137,940')
-
-    """
-    if decimals is not None:
-        return f"{value:,.{decimals}f}"
-    if not math.isfinite(value):
-        return str(value)
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    digits = max(0, _SIGNIFICANT - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if digits else text
-
-
-def counted(value: float, things: str, decimals: int | None = None) -> str:
-    """Return a number with what it counts or its unit, of which there may be only one.
-
-    Examples
-    --------
-    >>> counted(8, "paths on a channel"), counted(1, "paths on a channel"), counted(1, "us")
-    ('8 paths on a channel', '1 path on a channel', '1 us')
-
-    """
-    text = number(value, decimals)
-    plural, space, rest = things.partition(" ")
-    if text == "1" and plural in _PLURALS:
-        things = f"{_PLURALS[plural]}{space}{rest}"
-    return f"{text} {things}".rstrip()
 
 
 def _headline(headline: Headline, on: Screen) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from knotless.base.counting import counted
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.base.printable import printable
@@ -299,7 +300,8 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
                 raise KnotlessError("usage: capture LINK [FILE.pcap]")
             name = self._fabric.cables.of_channel(words[0]).name
             if len(words) == 1:
-                return f"{self._fabric.daemon.capture_stop(name)} frames of {name} captured"
+                frames = counted(self._fabric.daemon.capture_stop(name), "frames")
+                return f"{frames} of {name} captured"
             self._fabric.daemon.capture(name, Path(words[1]).absolute())
             return f"capturing {name} to {words[1]}; 'capture {words[0]}' ends it"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed
@@ -79,7 +80,7 @@ def why_lines(
         possible = [f"It would be: {witness.text}." for witness in verdict.witnesses]
         return [f"No deadlock now. By the rules in the switches, it {verdict.text}.", *possible]
     packets = {(w.held, w.wanted): w for w in witnesses_of(state, knot, flow_control)}
-    lines = [f"{len(knot)} channels wait for each other {flow_control.condition}:"]
+    lines = [f"{counted(len(knot), 'channels')} wait for each other {flow_control.condition}:"]
     for held, wanted in pairwise([*knot, knot[0]]):
         lines.append(f"{held} is paused: {_reason(held, wanted, packets)}")
     return [*lines, "Each waits for the next, and the last for the first: none can ever move."]

@@ -159,11 +159,14 @@ class Result:
 
     @property
     def loads(self) -> NDArray[np.float64]:
-        """The fraction of the measured time in which each channel carried frames, gaps included."""
+        """The fraction of the measured time in which each channel carried frames, gaps included.
+
+        It is at most 1. A frame counts in whole when its transmission begins.
+        """
         wire = self.report.channel_tx_bytes + GAP_BYTES * self.report.channel_tx_frames
         wire = wire + wire_bytes(PAUSE_FRAME_BYTES) * self.report.channel_pause_frames
         capacity = self.channels.rate_bps.astype(float) * max(1, self.report.measured_ps) / 8e12
-        return np.asarray(wire / capacity, dtype=np.float64)
+        return np.minimum(wire / capacity, 1.0, dtype=np.float64)
 
     @cached_property
     def result_sha256(self) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.files import write_whole
-from knotless.cli.answer import Answer, Headline, Table, counted, print_answer
+from knotless.cli.answer import Answer, Headline, Table, print_answer
 from knotless.cli.options import json_option, print_json
 from knotless.results import results
 from knotless.results.document import whose_rows_may_not_fit

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.files import folder_for_files, read_text, write_all
 from knotless.base.package import CHECKOUT
-from knotless.cli.answer import Answer, Headline, counted, print_answer
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.options import json_option, print_json
 from knotless.results import stored
 from knotless.results.document import whose_rows_may_not_fit
@@ -57,5 +58,6 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(stored_runs.runs)})
     else:
-        rest = f"from {counted(len(stored_runs.runs), 'runs')}, with {len(pages) - 1} others"
+        of_runs, others = counted(len(stored_runs.runs), "runs"), counted(len(pages) - 1, "others")
+        rest = f"from {of_runs}, with {others}"
         print_answer(Answer(Headline(path, "written", rest)))

@@ -9,18 +9,10 @@ from typing import Any
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.quantities import MBPS, SECONDS
-from knotless.cli.answer import (
-    Answer,
-    Headline,
-    Hint,
-    Several,
-    Table,
-    Tone,
-    counted,
-    print_answer,
-)
+from knotless.cli.answer import Answer, Headline, Hint, Several, Table, Tone, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import MAX_SLOW_DOWN

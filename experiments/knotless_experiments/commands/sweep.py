@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from knotless.cli.answer import Answer, Headline, Hint, Tone, counted, print_answer, written
+from knotless.base.counting import counted
+from knotless.cli.answer import Answer, Headline, Hint, Tone, print_answer, written
 from knotless.cli.numbers import Whole
 from knotless.cli.options import json_option, print_json
 from knotless.cli.output import say

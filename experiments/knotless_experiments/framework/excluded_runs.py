@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from knotless.base.counting import counted
 from knotless.base.printable import listed
 from knotless_experiments.framework.columns import Row
 
@@ -25,13 +26,14 @@ def excluded(rows: Sequence[Row]) -> Iterator[str]:
     slower = [row for row in rows if row.get("slow_down") == SLOWER]
     if 0 < len(slower) < len(rows):
         yield (
-            f"In {len(slower)} of {len(rows)} runs the machine was too busy for TCP, whose timers"
-            f" run in real time: they were measured again with --slow-down {SLOWER:g}."
+            f"In {len(slower)} of {counted(len(rows), 'runs')} the machine was too busy for TCP,"
+            f" whose timers run in real time: they were measured again with --slow-down {SLOWER:g}."
         )
     left_out = [row for row in rows if not row["valid"]]
     if not left_out:
         return
-    yield f"Not valid, and excluded from these findings: {len(left_out)} of {len(rows)} runs."
+    runs = counted(len(rows), "runs")
+    yield f"Not valid, and excluded from these findings: {len(left_out)} of {runs}."
     if late := sum(map(too_late_for_tcp, left_out)):
         yield (
             f"In {late} of them the machine was too busy for TCP even so: run them again with a"
@@ -44,6 +46,6 @@ def without_virtual_time(rows: Sequence[Row]) -> Iterator[str]:
     seen = dict.fromkeys(one for row in rows for one in row.get("real_time_programs") or ())
     if seen:
         yield (
-            f"Note: {len(seen)} programs on hosts had no virtual time, so that what they measured,"
-            f" and when they sent, depended on the machine: {listed(seen)}."
+            f"Note: {counted(len(seen), 'programs')} on hosts had no virtual time, so that what"
+            f" they measured, and when they sent, depended on the machine: {listed(seen)}."
         )

@@ -291,7 +291,7 @@ def test_sentences_rank_the_valid_rows() -> None:
     assert presentation.sentences(examples) == [
         "flat,4, 4 hosts, by algorithm (us): shuffle 9.0 < tree2 12.5.",
         "Farthest from its formula: tree2 on flat,4, +25.0 %.",
-        "1 of 3 runs are not valid: see remarks.",
+        "Not valid (see remarks): 1 of 3 runs.",
     ]
 
 

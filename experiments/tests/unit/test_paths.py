@@ -59,7 +59,7 @@ def test_a_run_is_shown_with_its_findings() -> None:
     assert len(shown.plots) == 1
     worse = [{**rows[0], "undelivered": 3}]
     again = EXPERIMENT.present({"rows": worse, "parameters": {"on": ANALYSIS}}, [], False)
-    assert "3 pairs of hosts are NOT reached" in again.sentences[0]
+    assert "NOT reached: 3 pairs of hosts" in again.sentences[0]
 
 
 @pytest.mark.parametrize(

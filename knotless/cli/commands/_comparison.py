@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import track
 
-from knotless.cli.answer import Answer, Headline, Reason, Several, Table, Tone, number
+from knotless.base.counting import counted, number
+from knotless.cli.answer import Answer, Headline, Reason, Several, Table, Tone
 from knotless.cli.commands._verdict_answer import engine_name
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
@@ -72,7 +73,7 @@ def without_plan(
     if details or engines != ALL:
         yield Several(reasons, "engines without a plan")
     elif reasons:
-        yield f"{len(reasons)} engines do not apply to {fabric.name} (--details)"
+        yield f"do not apply to {fabric.name}: {counted(len(reasons), 'engines')} (--details)"
 
 
 def comparison_answer(
@@ -83,9 +84,13 @@ def comparison_answer(
     safe = sum(bool(summary["safe"]) for summary in planned)
     tone = Tone.GOOD if safe == len(planned) else Tone.OPEN if safe else Tone.BAD
     return Answer(
-        Headline(fabric.name, f"{safe} of {len(planned)} plans", "cannot deadlock", tone)
+        Headline(
+            fabric.name, f"{safe} of {counted(len(planned), 'plans')}", "cannot deadlock", tone
+        )
         if planned
-        else Headline(fabric.name, "no plan", f"by any of {len(rows)} engines", Tone.BAD),
+        else Headline(
+            fabric.name, "no plan", f"by any of {counted(len(rows), 'engines')}", Tone.BAD
+        ),
         tables=[comparison_table(rows, details=details)] if planned else [],
         remarks=[*without_plan(fabric, rows, engines, details=details)],
     )

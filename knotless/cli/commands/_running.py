@@ -12,6 +12,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from knotless.base.counting import counted
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.files import folder_for_files
 from knotless.base.flow_control import FlowControl
@@ -177,14 +178,15 @@ def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answ
 
 def _step(step: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
     pairs = step["dropped_pairs"]
-    dropped = f", frames of {pairs} pairs DROPPED" if pairs else ""
+    dropped = f", frames of {counted(pairs, 'pairs')} DROPPED" if pairs else ""
     drain = ", then wait until older frames have left" if step["drain"] else ""
     safe = "no cycle" if proof["acyclic"] else f"CYCLE {' '.join(proof['cycle'])}"
     nothing = "nothing else lost" if pairs else "nothing lost"
     lost = f"{proof['lost']} lost" if proof["lost"] else nothing
+    rules = counted(step["rules_changed"], "rules")
     return (
-        f"{step['step']}. {step['action']}: {step['rules_changed']} rules{dropped}{drain};"
-        f" {safe} in {proof['dependencies']} dependencies, {lost}"
+        f"{step['step']}. {step['action']}: {rules}{dropped}{drain};"
+        f" {safe} in {counted(proof['dependencies'], 'dependencies')}, {lost}"
     )
 
 
@@ -194,7 +196,7 @@ def _drops(proof: Mapping[str, Any]) -> str:
     more = " .." if len(proof["dropped"]) > _SHOWN_PAIRS else ""
     return (
         f"DROPPED at their first switch, for about {proof['estimated_drop_s']:.1f} s: frames of"
-        f" {proof['dropped_pairs']} pairs, {' '.join(shown)}{more}"
+        f" {counted(proof['dropped_pairs'], 'pairs')}, {' '.join(shown)}{more}"
     )
 
 
@@ -212,7 +214,7 @@ def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> f
                 return time.monotonic() - began
             waiting = routes["waiting_for"]
             what = (
-                f"waiting for {len(waiting)} switches: {' '.join(waiting[:4])}"
+                f"waiting for {counted(len(waiting), 'switches')}: {' '.join(waiting[:4])}"
                 if waiting
                 else "waiting until frames of older rules have left"
             )

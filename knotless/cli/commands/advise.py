@@ -8,18 +8,9 @@ from typing import Any
 
 import click
 
+from knotless.base.counting import number
 from knotless.base.flow_control import FlowControl
-from knotless.cli.answer import (
-    Answer,
-    Group,
-    Headline,
-    Hint,
-    Reason,
-    Several,
-    Tone,
-    number,
-    print_answer,
-)
+from knotless.cli.answer import Answer, Group, Headline, Hint, Reason, Several, Tone, print_answer
 from knotless.cli.commands._comparison import compared, comparison_table, without_plan
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
 from knotless.cli.commands._verdict_options import SwitchOptions, judged_switch_options

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from knotless.base.counting import counted, number
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.base.printable import listed
@@ -23,8 +24,6 @@ from knotless.cli.answer import (
     Hint,
     Table,
     Tone,
-    counted,
-    number,
     print_answer,
     written,
 )
@@ -167,7 +166,7 @@ def _answer(spec: str, values: Mapping[str, Any], loads: Mapping[str, int], line
     most = max(values["max_channel_load"], values["max_host_load"])
     subject = f"{values['pattern']} on {values['fabric']} with {engine_name(values['engine'])}"
     if most > 1:
-        headline = Headline(subject, f"{most:,} flows share a channel", tone=Tone.OPEN)
+        headline = Headline(subject, f"{number(most)} flows share a channel", tone=Tone.OPEN)
     else:
         headline = Headline(subject, "no two flows share a channel")
     busiest = sorted(between, key=lambda name: -between[name])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from knotless.cli.answer import Answer, Headline, counted, print_answer
+from knotless.base.counting import counted
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.commands._observed import observed
 from knotless.cli.options import (
     duration_option,

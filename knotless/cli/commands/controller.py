@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.answer import Answer, Headline, counted, print_answer
+from knotless.base.counting import counted
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import json_option, name_option, print_json
 from knotless.emulation import rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.counting import counted
 from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._verdict_answer import engine_name
@@ -69,8 +70,8 @@ def command(
         answer = Answer(
             Headline(
                 f"{fabric.name} with {engine_name(plan.engine)}",
-                f"wrote {rules.total:,} rules",
-                f"for {len(rules):,} switches to {out}",
+                f"wrote {counted(rules.total, 'rules')}",
+                f"for {counted(len(rules), 'switches')} to {out}",
             ),
             figures=[
                 Figure("rules", rules.total, at_most=largest, where="on a switch"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.quantities import SECONDS
 from knotless.cli.answer import Answer, Cycle, Figure, Headline, Hint, Tone, print_answer
 from knotless.cli.numbers import Number
@@ -49,7 +50,7 @@ def command(timeout_s: float, name: str, as_json: bool) -> None:
                 Headline(f"fabric {name!r}", "deadlocked", f"since {since}", Tone.BAD),
                 why=[
                     Cycle(deadlock.cycle),
-                    *([f"{len(deadlock.members)} channels can never send again"]),
+                    f"{counted(len(deadlock.members), 'channels')} can never send again",
                 ],
                 hints=[
                     Hint("see what waits where", ["knotless", "top", "--once", *which]),

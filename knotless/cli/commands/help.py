@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.cli import complete
-from knotless.cli.answer import Answer, Group, Headline, Several, counted, print_answer
+from knotless.cli.answer import Answer, Group, Headline, Several, print_answer
 from knotless.cli.groups import GROUPS, commands, suggestion
 
 KINDS = {title.lower(): group for title, group in GROUPS.items() if title.lower() not in commands()}

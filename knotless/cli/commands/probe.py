@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.name_lists import choice
-from knotless.cli.answer import Answer, Headline, Several, Tone, counted, print_answer
+from knotless.cli.answer import Answer, Headline, Several, Tone, print_answer
 from knotless.cli.numbers import Whole
 from knotless.cli.options import json_option, name_option
 from knotless.cli.output import say_json
@@ -83,7 +84,9 @@ def _answer(fabric: str, findings: Sequence[Finding]) -> Answer:
     ]
     bad = sum(not each.ok for each in findings)
     if bad:
-        headline = Headline(fabric, f"{bad} of {len(findings)} findings BAD", tone=Tone.BAD)
+        headline = Headline(
+            fabric, f"{bad} of {counted(len(findings), 'findings')} BAD", tone=Tone.BAD
+        )
     else:
         headline = Headline(fabric, "as planned", f"in {counted(len(findings), 'findings')}")
     return Answer(headline, why=[Several(lines, "findings", len(lines))])

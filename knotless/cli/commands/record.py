@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.quantities import SECONDS
 from knotless.cli.answer import Answer, Figure, Headline, Hint, print_answer
 from knotless.cli.commands._observed import observed
@@ -49,5 +50,7 @@ def command(out: str, duration_s: float, every_s: float, name: str | None, as_js
         print_json({"file": out, "frames": len(result.frames)})
     else:
         every = Figure("", 1e6 * every_s, "us").text
-        headline = Headline(out, f"{len(result.frames):,} views", f"of all channels, every {every}")
+        headline = Headline(
+            out, counted(len(result.frames), "views"), f"of all channels, every {every}"
+        )
         print_answer(Answer(headline, hints=[Hint("look at it", ["knotless", "replay", out])]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
 from knotless.base.flow_control import AUTO
@@ -112,7 +113,7 @@ def _recording(paths: tuple[str, ...], row: int | None) -> Path | None:
             raise KnotlessError(f"{path} holds no recording: knotless run makes some with --record")
         if len(inside) > 1:
             names = f"{inside[0].name} to {inside[-1].name}"
-            say(f"the first of {len(inside)} recordings, {names}", err=True)
+            say(f"the first of {counted(len(inside), 'recordings')}, {names}", err=True)
         return inside[0] if inside else None
     if row is not None:
         raise KnotlessError("--row is for the folder of a run")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 import numpy as np
 
+from knotless.base.counting import number
 from knotless.base.printable import json_text
 from knotless.cli.answer import Answer, Figure, Group, Headline, Tone, print_answer
 from knotless.cli.commands._plan_options import plan_options, without_option
@@ -91,7 +92,7 @@ def _answer(
     subject: str, values: Mapping[str, object], phases: int, gets: Contention, best: float
 ) -> Answer:
     if gets.max_channel_load > 1:
-        word, tone = f"{gets.max_channel_load:,} flows share a channel", Tone.OPEN
+        word, tone = f"{number(gets.max_channel_load)} flows share a channel", Tone.OPEN
     else:
         word, tone = "no two flows of a phase share a channel", Tone.GOOD
     return Answer(
@@ -158,6 +159,6 @@ def _print_phases(fabric: Fabric, schedule: Schedule, values: dict[str, object])
     """Print JSON phase by phase: 5,526 hosts have 30 million destinations."""
     hosts = [fabric.hosts[i].name for i in schedule.hosts.tolist()]
     click.echo(json_text({**values, "hosts": hosts})[:-1] + ', "phases": [', nl=False)
-    for number, phase in enumerate(schedule.phases()):
-        click.echo((",\n" if number else "\n") + json.dumps(phase.tolist()), nl=False)
+    for place, phase in enumerate(schedule.phases()):
+        click.echo((",\n" if place else "\n") + json.dumps(phase.tolist()), nl=False)
     click.echo("\n]}")

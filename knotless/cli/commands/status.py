@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.flow_control import FlowControl, verdict_words
 from knotless.base.printable import listed
 from knotless.cli import complete
@@ -20,7 +21,6 @@ from knotless.cli.answer import (
     Reason,
     Several,
     Tone,
-    counted,
     print_answer,
 )
 from knotless.cli.commands._verdict_answer import engine_name
@@ -131,16 +131,17 @@ def _figures(one: Mapping[str, Any], emulator: Mapping[str, Any]) -> Iterator[Fi
 def _remarks(one: Mapping[str, Any], emulator: Mapping[str, Any]) -> Iterator[Reason]:
     for storm in emulator.get("storms", ()):
         yield (
-            f"watchdog: {storm['channel']}: {storm['detected']} storms detected,"
+            f"watchdog: {storm['channel']}: {counted(storm['detected'], 'storms')} detected,"
             f" {storm['restored']} restored, {storm['alerts']} only reported,"
-            f" {storm['dropped_frames']} frames dropped"
+            f" {counted(storm['dropped_frames'], 'frames')} dropped"
         )
     faulty = [f"line: {fault_text(line)}" for line in emulator.get("faulty_lines", ())]
     yield Several(faulty, "lines with faults")
     yield Several(one["notes"], "notes")
     if outside := one["real_time_programs"]:
         shown = listed(outside, _SHOWN)
-        yield f"note: {len(outside)} programs on hosts have no virtual time: {shown}"
+        programs = counted(len(outside), "programs")
+        yield f"note: {programs} on hosts without virtual time: {shown}"
     for role, part in one["parts"].items():
         if part["alive"] and part.get("by_hand"):
             yield f"{role} {part['pid']} (started by hand)"

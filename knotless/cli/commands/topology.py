@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
 from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer, written
@@ -75,10 +76,12 @@ def _answer(spec: str, fabric: Fabric) -> Answer:
     }
     fastest = rates[-1] if len(rates) > 1 else 0
     return Answer(
-        Headline(fabric.name, ", ".join(f"{count:,} {what}" for what, count in counts.items())),
+        Headline(fabric.name, ", ".join(counted(count, what) for what, count in counts.items())),
         figures=[
             *(
-                Figure(f"with {degree} links", count, "switches", of=len(fabric.switches))
+                Figure(
+                    f"with {counted(degree, 'links')}", count, "switches", of=len(fabric.switches)
+                )
                 for degree, count in degrees
             ),
             Figure("rate", rates[0] if rates else None, "Mbit/s", also=(fastest, "the fastest")),
@@ -93,7 +96,7 @@ def _answer(spec: str, fabric: Fabric) -> Answer:
                 {
                     **counts,
                     "links_of_a_switch": [
-                        f"{degree} ({count} switches)" for degree, count in degrees
+                        f"{degree} ({counted(count, 'switches')})" for degree, count in degrees
                     ],
                     "rate_mbps": [f"{rate:g}" for rate in rates],
                 },

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.quantities import MBPS
 from knotless.cli import complete
-from knotless.cli.answer import Answer, Headline, counted, print_answer
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import json_option, name_option, print_json

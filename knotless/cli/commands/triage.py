@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.printable import listed
 from knotless.cli.answer import (
@@ -126,7 +127,9 @@ def _headline(name: str, result: Triage) -> Headline:
     """Return the answer; what is missing leaves open whether a root is the only one."""
     if result.answer == "deadlock":
         more = len(result.deadlocks) - 1
-        rest = f"of {len(result.deadlocks[0])} queues" + (f", and {more} more" if more else "")
+        rest = f"of {counted(len(result.deadlocks[0]), 'queues')}" + (
+            f", and {more} more" if more else ""
+        )
         return Headline(name, "deadlock", rest, Tone.BAD)
     if result.answer == "not-enough":
         what = "why queues are paused" if result.queues else "whether queues are paused"

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from knotless.base.counting import counted
 from knotless.base.printable import rich_text
 from knotless.cli.answer import Answer, Hint, print_answer
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
@@ -85,11 +86,12 @@ def up_answer(
     plan, fabric = checked.plan, checked.plan.fabric
     engine = f"{engine_name(plan.engine)}{plan.choice.mark}"
     which = name_words(name)
+    switches, hosts = counted(len(fabric.switches), "switches"), counted(len(fabric.hosts), "hosts")
     return Answer(
         verdict_headline(f"{fabric.name} is up as {name!r}, with {engine}", checked.verdict),
         why=[
             *deadlock_reasons(checked.verdict),
-            f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts, {datapath}",
+            f"{switches}, {hosts}, {datapath}",
             f"takes {takes}",
             *([] if page is None else [f"page: {page}"]),
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from knotless.base.counting import counted
 from knotless.lab_checks.lab import Answers, Lab, TodoError, Work, each_of
 from knotless.results import results
 
@@ -33,7 +34,7 @@ def rounds(work: Work) -> Iterator[str]:
             yield answers.wrong("rounds", problem)
             break
     if len(given) > least:
-        yield answers.wrong("rounds", f"{len(given)} rounds; fewer are enough")
+        yield answers.wrong("rounds", f"{counted(len(given), 'rounds')}; fewer are enough")
 
 
 def _round(answers: Answers, number: int, raw: object) -> Round:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from knotless.base.counting import counted
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
@@ -39,7 +40,8 @@ def packets(work: Work) -> Iterator[str]:
     steps = steps_of(work.answers.texts("cycle"))
     given = work.answers.list("packets")
     if len(given) != len(steps):
-        text = f"{len(given)} packets for {len(steps)} channels; give one for each, in their order"
+        packets, channels = counted(len(given), "packets"), counted(len(steps), "channels")
+        text = f"{packets} for {channels}; give one for each, in their order"
         yield work.answers.wrong("packets", text)
         return
     printed = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from knotless.base.counting import counted
 from knotless.lab_checks.lab import Lab, Work
 from knotless.lab_checks.proofs import plan_with_engine, verdict_of_plan, wrong_verdict
 from knotless.routing.graphs.channels import channels_of
@@ -47,7 +48,9 @@ def directions(work: Work) -> Iterator[str]:
     missing = links - {frozenset(text.split("-")) for text in upper}
     if missing:
         first = min("-".join(sorted(link)) for link in missing)
-        yield work.answers.wrong("upper_end", f"{len(missing)} links are missing, such as {first}")
+        yield work.answers.wrong(
+            "upper_end", f"{counted(len(missing), 'links')} missing, such as {first}"
+        )
 
 
 def engine(work: Work) -> Iterator[str]:

@@ -120,7 +120,7 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
         (2, {"packets": [{"from": "h1", "to": "h99"}] * 5}, "must be two hosts"),
         (2, {"packets": [{"from:h1": None, "to: h3": None}] * 5}, "with ': ' behind both words"),
         (2, {"packets": [7] * 5}, "must be two hosts"),
-        (2, {"packets": [{"from": "h1", "to": "h5"}]}, "1 packets for 5 channels"),
+        (2, {"packets": [{"from": "h1", "to": "h5"}]}, "1 packet for 5 channels"),
         (4, {"vcs": 3}, "vcs: the plan does not use 3"),
         (4, {"vcs": "two"}, "vcs: must be a whole number, not 'two'"),
         (4, {"change_of_virtual_channel": ["s1:2/0", "s2:2/0"]}, "no packet moves from s1:2/0"),

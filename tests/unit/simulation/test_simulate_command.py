@@ -100,6 +100,12 @@ def test_mistakes_are_one_line_and_exit_2(
     assert told.count("\n") == 1
 
 
+def test_no_channel_carries_more_than_its_line() -> None:
+    """The frame that is under way at the end has more bytes than its line carries in 1 us."""
+    arguments = ["ring,4", "--pattern", "shift:2", "--duration", "1us", "--json"]
+    assert json.loads(CliRunner().invoke(command, arguments).output)["max_channel_load"] == 1.0
+
+
 def test_a_workload_is_printed_drawn_and_written(tmp_path: Path) -> None:
     plot, out = tmp_path / "times.svg", tmp_path / "all.json"
     workload = ["flat,6", "--incast", "h2,h3,h4:400000", "--incast-to", "h1"]

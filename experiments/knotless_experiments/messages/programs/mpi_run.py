@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from knotless.base.counting import counted
 from knotless.topologies.fabric import Host
 from knotless_experiments.messages.programs import openmpi
 
@@ -112,5 +113,5 @@ def run(
             job.finish()
             result = read(job.folder)
     if lost:
-        problems.append(f"{lost} frames were lost")
+        problems.append(f"{counted(lost, 'frames')} lost")
     return Outcome(result, status, lost, cycle, problems)

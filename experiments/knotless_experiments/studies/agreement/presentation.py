@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.agreement.columns import COLUMNS
@@ -30,9 +31,10 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         )
         if frozen := [row for row in valid if row["simulated_deadlock"]]:
             same = sum(row["emulated_knot"] == row["simulated_knot"] for row in frozen)
+            cases = counted(len(frozen), "cases")
             yield (
-                f"{len(frozen)} cases deadlocked in the simulator; {same} of them deadlocked in "
-                "the emulator with the same knot."
+                f"{cases} deadlocked in the simulator; {same} of them deadlocked in the emulator "
+                "with the same knot."
             )
         apart = sum(len(row["peaks_apart"]) for row in valid)
         channels = sum(row["channels"] for row in valid)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless.results import plots as style
 from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import ANALYSIS, Plot, Presentation
@@ -56,7 +57,7 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
     if trees and all(row["throughput_ratio"] == 1.0 for row in trees):
         yield "On the fat-trees the shift is contention-free, too."
     if lost := sum(row["lost_frames"] or 0 for row in rows):
-        yield f"LOST {lost:,} frames."
+        yield f"LOST {counted(lost, 'frames')}."
 
 
 def _figure(rows: Sequence[Row]) -> Figure:

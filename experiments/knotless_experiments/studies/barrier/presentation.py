@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from knotless.base.counting import counted
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.workloads.barriers.columns import COLUMNS, off
 
@@ -44,7 +45,9 @@ def sentences(rows: Sequence[Row]) -> list[str]:
             f" {100 * off(worst):+.1f} %."
         )
     if len(valid) < len(rows):
-        findings.append(f"{len(rows) - len(valid)} of {len(rows)} runs are not valid: see remarks.")
+        findings.append(
+            f"Not valid (see remarks): {len(rows) - len(valid)} of {counted(len(rows), 'runs')}."
+        )
     return findings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless.base.flow_control import FlowControl
 from knotless.results import plots
 from knotless_experiments.framework.excluded_runs import excluded
@@ -43,7 +44,7 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
     lost = sum(row["lost_frames"] for row in rows)
     dropped = sum(row["stopped_frames"] for row in rows)
     head = f"{fabric}, {FlowControl(control).description}: "
-    runs = f"{frozen} of {len(rows)} runs deadlocked"
+    runs = f"{frozen} of {counted(len(rows), 'runs')} deadlocked"
     if way == NAIVE:
         check = "had" if rows[0]["predicted_cycle"] else "had NOT"
         return (
@@ -61,13 +62,14 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
         )
     if pairs := rows[0].get("dropped_pairs"):
         measured_s = [row["dropped_s"] for row in rows]
+        before = counted(pairs, "pairs")
         frames += (
-            f"; said before: {pairs} pairs for about {rows[0]['estimated_drop_s']:.1f} s;"
+            f"; said before: {before} for about {rows[0]['estimated_drop_s']:.1f} s;"
             f" measured: {min(measured_s):.2f} to {max(measured_s):.2f} s"
         )
     return (
-        f"{head}in {rows[0]['steps']} proven steps (tier {rows[0]['tier']}), {verdict} {len(rows)}"
-        f" runs deadlocked; {frames}."
+        f"{head}in {rows[0]['steps']} proven steps (tier {rows[0]['tier']}), {verdict}"
+        f" {counted(len(rows), 'runs')} deadlocked; {frames}."
     )
 
 

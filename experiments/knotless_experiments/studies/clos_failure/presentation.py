@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless.results import plots
 from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
@@ -37,7 +38,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
     if safe:
         runs, frozen = sum(row["seeds"] for row in safe), sum(row["frozen"] for row in safe)
         yield (
-            f"The static check found no cycle behind {runs:,} runs:"
+            f"The static check found no cycle behind {counted(runs, 'runs')}:"
             f" {f'{frozen:,} of them FROZE' if frozen else 'none of them froze'}."
         )
     yield from excluded(rows)
@@ -47,8 +48,8 @@ def _finding(row: Row) -> str:
     cycle, frozen = row["predicted_cycle"], row["frozen"]
     check = f"the check finds the cycle {' '.join(cycle)}" if cycle else "the check finds no cycle"
     if not frozen:
-        return f"{check}; none of {row['seeds']:,} seeds froze."
-    share = f"{frozen:,} of {row['seeds']:,} seeds ({frozen / row['seeds']:.1%}) froze"
+        return f"{check}; none of {counted(row['seeds'], 'seeds')} froze."
+    share = f"{frozen:,} of {counted(row['seeds'], 'seeds')} ({frozen / row['seeds']:.1%}) froze"
     as_predicted = row["as_predicted"]
     cycles = len(row["knots"])
     kinds = "all in one cycle" if cycles == 1 else f"in {cycles} cycles"

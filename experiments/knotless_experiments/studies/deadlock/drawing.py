@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from math import hypot
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless.base.flow_control import FlowControl
 from knotless.results import plots
 from knotless.topologies.fabric import Fabric
@@ -131,7 +132,7 @@ def _outcome(row: Row) -> str:
     """Return what became of the flows, and the channels of the knot, in lines."""
     low, high = min(row["flows_mbps"]), max(row["flows_mbps"])
     each = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
-    lines = [f"{each} Mbit/s a flow, {row['lost_frames']:,} frames lost"]
+    lines = [f"{each} Mbit/s a flow, {counted(row['lost_frames'], 'frames')} lost"]
     if row["cycle"]:
         lines += textwrap.wrap(f"knot: {' '.join(row['cycle'])}", LONGEST_LINE)
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from knotless.base.counting import counted
 from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import EMULATION, Plot, Presentation
 from knotless_experiments.studies.deadlock import transfers
@@ -47,7 +48,7 @@ def answer(rows: Sequence[Row]) -> tuple[str, str] | None:
     foreseen = sum(row["as_predicted"] for row in frozen)
     where = "in a cycle that the static check had found"
     rest = f", {'all' if foreseen == len(frozen) else foreseen} {where}" if frozen else ""
-    return f"{len(frozen)} of {len(good)} runs froze", rest
+    return f"{len(frozen)} of {counted(len(good), 'runs')} froze", rest
 
 
 def _of_group(rows: Sequence[Row]) -> Iterator[str]:
@@ -83,8 +84,8 @@ def _verdicts(rows: Sequence[Row]) -> Iterator[str]:
         wrong = sum(row["deadlock"] for row in safe)
         unpredicted = sum(not row["as_predicted"] for row in frozen)
         yield (
-            f"The static check predicted {len(safe)} runs to be free of deadlock: "
-            f"{wrong or 'none'} deadlocked. {len(frozen)} runs deadlocked, "
+            f"The static check predicted {counted(len(safe), 'runs')} to be free of deadlock: "
+            f"{wrong or 'none'} deadlocked. {counted(len(frozen), 'runs')} deadlocked, "
             f"{'all' if not unpredicted else f'{len(frozen) - unpredicted}'} in a cycle of "
             "channels that the check had found."
         )
@@ -123,7 +124,7 @@ def _ran(who: str, how: str, rows: Sequence[Row]) -> str:
         for mbps, share in zip(row["flows_mbps"], row["theory_flows_mbps"], strict=True)
     )
     froze = "did not freeze" if not frozen else f"FROZE {_times(frozen, len(rows))}"
-    nothing = "lost no frame" if not lost else f"LOST {lost:,} frames"
+    nothing = "lost no frame" if not lost else f"LOST {counted(lost, 'frames')}"
     near = f"within {100 * off:.1f} % of" if off <= CLOSE_ENOUGH else f"up to {100 * off:.1f} % off"
     return (
         f"{who}, with {how}, {froze} and {nothing}: each flow got {range_of(flows)} Mbit/s, "

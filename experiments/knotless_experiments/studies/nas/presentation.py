@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from knotless.base.counting import counted
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.nas.columns import COLUMNS, name_of
 from knotless_experiments.workloads.program_campaign import testbed_of
@@ -44,7 +45,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
                 text += " and on every other fabric"
             yield f"{text}."
     if len(valid) < len(rows):
-        yield f"Not valid, and left out: {len(rows) - len(valid)} of {len(rows)} runs."
+        yield f"Not valid, and left out: {len(rows) - len(valid)} of {counted(len(rows), 'runs')}."
 
 
 def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -135,7 +136,7 @@ def _patterns(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figu
         image = axes.imshow(np.where(volume > 0, volume, np.nan), cmap="Blues", vmin=0)
         axes.grid(visible=False)
         axes.set_title(kernel, pad=20)
-        text = f"{row['messages']:,} messages, {_volume(row['bytes'])}"
+        text = f"{counted(row['messages'], 'messages')}, {_volume(row['bytes'])}"
         axes.text(0, 1.04, text, transform=axes.transAxes, color=plots.MUTED)
         axes.set_xlabel("to process")
         axes.set_ylabel("from process")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless_experiments.framework.experiment import EMULATION, SIMULATION, Plot, Presentation
 from knotless_experiments.studies.parallel.columns import COLUMNS, TITLES, ms
 from knotless_experiments.workloads.program_campaign import testbed_of
@@ -31,7 +32,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         if parts:
             yield f"{testbed}, {here[0]['processes']} processes: {', '.join(parts)}."
     if len(valid) < len(rows):
-        yield f"Not valid, and excluded: {len(rows) - len(valid)} of {len(rows)} runs."
+        yield f"Not valid, and excluded: {len(rows) - len(valid)} of {counted(len(rows), 'runs')}."
 
 
 LEADS = {

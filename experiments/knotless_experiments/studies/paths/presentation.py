@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless.results import plots as style
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.paths.columns import COLUMNS
@@ -18,7 +19,7 @@ Row = Mapping[str, Any]
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
     """Say what was found."""
     if lost := sum(row["undelivered"] for row in rows):
-        yield f"{lost:,} pairs of hosts are NOT reached."
+        yield f"NOT reached: {counted(lost, 'pairs of hosts')}."
     else:
         yield "Every pair of hosts is reached."
     for row in rows:

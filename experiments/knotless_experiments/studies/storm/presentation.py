@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.counting import counted
 from knotless.results import plots
 from knotless.simulation.pause_tree_plot import pause_tree_figure
 from knotless_experiments.framework.columns import Role
@@ -64,7 +65,7 @@ def _finding(runs: Sequence[Row]) -> str:
         again = f"and all was well again after {max(ends):.0f} ms"
     lost = max(row["lost_others"] for row in runs)
     frames = (
-        f"up to {lost:,} frames of these flows were lost" if lost else "none of them lost frames"
+        f"these flows lost up to {counted(lost, 'frames')}" if lost else "none of them lost frames"
     )
     share = fmean(row["delivered_share"] for row in runs)
     return f"{stood}, {again}; {frames}; {100 * share:.0f} % of what they sent arrived."

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from knotless.base.counting import counted
 from knotless.traffic import theory
 from knotless_experiments.framework.excluded_runs import REPEATS, excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
@@ -61,10 +62,10 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
                 f"Open loop, {protocol.upper()}: flows had together {low['of_theory']:.3f} "
                 f"({low['fabric']}, {low['pattern']}) to {high['of_theory']:.3f} "
                 f"({high['fabric']}, {high['pattern']}) of their max-min fair shares, "
-                f"and {sum(row['lost_frames'] for row in flood):,} frames were lost."
+                f"and lost {counted(sum(row['lost_frames'] for row in flood), 'frames')}."
             )
     if frozen := [row for row in rows if row["deadlock"]]:
-        yield f"DEADLOCK in {len(frozen)} of {len(rows)} runs."
+        yield f"DEADLOCK in {len(frozen)} of {counted(len(rows), 'runs')}."
 
 
 def _testbed(key: tuple[str, str, str, int]) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from knotless.base.counting import counted
 from knotless.base.package import native
 from knotless.emulation import namespaces
 from knotless.emulation.network import EmulatedFabric
@@ -112,7 +113,7 @@ class Pair:
     def judge(self) -> dict[str, Any]:
         """Return stretch, losses, and whether the measurement is valid."""
         lost = int(self.lab.daemon.counters()["lost_frames"])
-        problems = [f"{lost} frames were lost"] if lost else []
+        problems = [f"{counted(lost, 'frames')} lost"] if lost else []
         judged = with_validity({"lost_frames": lost}, self.lab.daemon.status(), problems)
         return judged | {"real_time_programs": [*dict.fromkeys(self.real_time_programs)]}
 

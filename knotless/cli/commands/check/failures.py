@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from knotless.base.counting import counted
 from knotless.cli.commands.check.options import FailureOptions
 from knotless.cli.output import say
 from knotless.cli.progress import Bar, terminated_as_interrupted
@@ -83,7 +84,11 @@ def _lines(certificate: Certificate) -> Iterator[str]:
         yield f"without failures the model {intact.text}: {_ring(intact.cycle)}"
     groups = certificate.groups
     for group in groups[:MOST_GROUPS]:
-        lost = f"; up to {group.undelivered} pairs lose packets" if group.undelivered else ""
+        lost = (
+            f"; packets lost of up to {counted(group.undelivered, 'pairs')}"
+            if group.undelivered
+            else ""
+        )
         like = " + ".join(group.first.failed)
         yield f"{group.count} like {like}: {group.first.text}{lost}"
     if len(groups) > MOST_GROUPS:
@@ -101,7 +106,7 @@ def _verdict(certificate: Certificate) -> str:
     unknown = sum(verdict.acyclic is None for verdict in certificate.verdicts)
     tried = len(certificate.verdicts)
     planned = "" if certificate.whole else f" of {certificate.planned}"
-    failures = f"{tried} failures tried{planned}"
+    failures = f"{counted(tried, 'failures')} tried{planned}"
     if unsafe:
         return f"CAN DEADLOCK after {unsafe} of the {failures}"
     if unknown or certificate.intact.acyclic is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
 from knotless.base.files import folder_for_files, write_all
 from knotless.base.flow_control import AUTO
@@ -156,7 +157,7 @@ def _write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
         remedy_folder = Path(folder, f"{number}-{remedy.kind}")
         with folder_for_files(remedy_folder):
             write_all({remedy_folder / name: text for name, text in remedy.files.items()})
-        yield f"wrote {len(remedy.files)} files to {remedy_folder}"
+        yield f"wrote {counted(len(remedy.files), 'files')} to {remedy_folder}"
 
 
 def _write_switches(imported: AnyFabric, path: str) -> Iterator[str]:
@@ -179,4 +180,4 @@ def _write_switches(imported: AnyFabric, path: str) -> Iterator[str]:
     switch_settings.write(Path(path), file, unknown)
     yield f"settings of {listed(known, 3)} written to {path}"
     if unknown:
-        yield f"{len(unknown)} facts are not known, and left out: its comments list them"
+        yield f"its comments list {counted(len(unknown), 'facts')} that it leaves out: not known"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from knotless.base.counting import counted
 from knotless.base.flow_control import FlowControl
 from knotless.cli.answer import (
     Answer,
@@ -51,7 +52,7 @@ def _headline(result: Result, values: Mapping[str, Any]) -> Headline:
     by = f" by {', '.join(values['transport'])}" if values["transport"] else ""
     subject = f"{values['pattern']}{by} on {values['fabric']} with {engine} {condition}"
     lost = frames_lost(result.report)[0]
-    parts = [f"{lost:,} frames lost"] if lost else []
+    parts = [f"{counted(lost, 'frames')} lost"] if lost else []
     if not values["packets"]:
         parts.insert(0, "nothing delivered")
     if values["deadlock"]:
@@ -60,7 +61,7 @@ def _headline(result: Result, values: Mapping[str, Any]) -> Headline:
         if values["knot_broken_us"] is not None:
             rest[0] += f", until {Figure('', values['knot_broken_us'], 'us').text}"
         if values["deadlocks"] > 1:
-            rest.append(f"the first of {values['deadlocks']:,} times")
+            rest.append(f"the first of {counted(values['deadlocks'], 'times')}")
         return Headline(subject, "froze", ", ".join([*rest, *parts]), Tone.BAD)
     simulated = Figure("", values["simulated_us"], "us").text
     if not values["packets"] and not lost:
@@ -84,7 +85,8 @@ def _why(result: Result, values: Mapping[str, Any]) -> Iterator[Reason]:
     )
     if not values["packets"] and values["in_network"]:
         end = Figure("", values["simulated_us"], "us").text
-        yield f"at the end, after {end}, {values['in_network']:,} packets were under way"
+        left = counted(values["in_network"], "packets")
+        yield f"under way at the end, after {end}: {left}"
     lost, causes = frames_lost(result.report)
     if lost and causes:
         yield f"lost by: {', '.join(f'{cause} {count:,}' for cause, count in causes.items())}"
@@ -111,7 +113,7 @@ def _figures(result: Result, values: Mapping[str, Any]) -> Iterator[Figure]:
     if values["messages"] != values["packets"]:
         left = (values["messages_under_way"], "under way")
         yield Figure("messages", values["messages"], "complete", also=left)
-    paused = f"in all, by {values['pauses']:,} pauses"
+    paused = f"in all, by {counted(values['pauses'], 'pauses')}"
     yield Figure("paused", values["paused_us"], "us", where=paused)
     yield Figure("marked", values["marked_frames"], "frames")
     yield Figure("sent again", values["retransmitted_frames"], "frames")
@@ -169,12 +171,12 @@ def _details(values: Mapping[str, Any]) -> Iterator[Group]:
         if (key not in OPTIONAL_KEYS or value is not None) and key not in ("fct_us", "slowdown")
     }
     yield Group("simulation", shown)
-    for title, counted in (
+    for title, statistics in (
         ("completion times, us", values["fct_us"]),
         ("slowdown", values["slowdown"]),
     ):
-        if counted is not None and counted["messages"]:
-            rows = _by_size(counted)
+        if statistics is not None and statistics["messages"]:
+            rows = _by_size(statistics)
             keys = ("messages", "mean", "p50", "p95", "p99", "max")
             yield Group(
                 title, {size: {key: row[key] for key in keys} for size, row in rows.items()}

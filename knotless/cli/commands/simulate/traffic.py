@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
+from knotless.base.counting import counted
 from knotless.base.quantities import BYTES, MICROSECONDS, SHARE
 from knotless.cli import complete
 from knotless.cli.numbers import Number, Whole
@@ -291,9 +292,8 @@ def _collective(fabric: Fabric, text: str, message_bytes: int | None) -> Collect
         return CollectiveRun(name, data, tuple(hosts.split(",")))
     count = int(hosts) if len(hosts) < 10 else len(fabric.hosts) + 1
     if not 2 <= count <= len(fabric.hosts):
-        raise SimulationError(
-            f"--collective {name}: {fabric.name} has {len(fabric.hosts)} hosts, not {hosts[:40]}"
-        )
+        there = counted(len(fabric.hosts), "hosts")
+        raise SimulationError(f"--collective {name}: {fabric.name} has {there}, not {hosts[:40]}")
     return CollectiveRun(name, data, tuple(host.name for host in fabric.hosts[:count]))
 
 
