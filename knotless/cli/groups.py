@@ -12,9 +12,23 @@ from difflib import get_close_matches
 
 import click
 
+_UNLIMITED = 10_000
+
 
 class SuggestingGroup(click.Group):
-    """A :class:`click.Group` whose error for an unknown command names similar ones."""
+    """A :class:`click.Group` that suggests commands, and whose help cuts no description."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with all of their descriptions."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, command.get_short_help_str(_UNLIMITED))
+                    for name, command in commands
+                    if command is not None
+                ]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

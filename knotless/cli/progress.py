@@ -5,13 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from knotless.base.printable import rich_text
 
 PATIENCE_S = 1.5
 """Time before a patient bar appears."""
@@ -66,6 +68,23 @@ class Bar:
     def update(self, **what: Any) -> None:
         """Change ``total``, ``description`` or ``completed``, or ``advance`` by steps."""
         self._bar.update(self._task, **what)
+
+
+@contextmanager
+def spinner(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is done now, which the value of the block changes.
+
+    It is on standard error. What begins with ``removed`` stays on the screen.
+    """
+    console = Console(stderr=True, quiet=quiet)
+    with console.status(rich_text(text)) as status:
+
+        def show(step: str) -> None:
+            if step.startswith("removed"):
+                console.print(rich_text(step))
+            status.update(rich_text(step))
+
+        yield show
 
 
 @contextmanager

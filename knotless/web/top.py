@@ -145,10 +145,10 @@ def state_lines(state: dict[str, Any]) -> list[str]:
     return lines + list(state.get("notes") or ())
 
 
-async def once(source: Source, limit_s: float = ONCE_LIMIT_S) -> list[str]:
-    """Return the view as lines of text, when each part has answered; at the latest after a limit.
+async def once(source: Source, limit_s: float = ONCE_LIMIT_S) -> tuple[list[str], list[Line]]:
+    """Return the texts and the channels of the view, when each part has answered or time is up.
 
-    Channels of a deadlock come first, then the busiest.
+    ``limit_s`` is the time. Channels of a deadlock come first, then the busiest.
     """
     sampling = asyncio.create_task(source.run())
     try:
@@ -164,10 +164,7 @@ async def once(source: Source, limit_s: float = ONCE_LIMIT_S) -> list[str]:
     lines = ordered(lines_of(source.feed.picture(), frame), SORTS[0])
     held = in_knot(frame)
     lines.sort(key=lambda line: not _is_held(line, held))
-    texts = [tuple(map(str, line)) for line in [COLUMNS, *lines]]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    table = ["  ".join(map(str.ljust, text, widths)).rstrip() for text in texts]
-    return [*state_lines(source.feed.state), *knot_lines(frame), *table]
+    return [*state_lines(source.feed.state), *knot_lines(frame)], lines
 
 
 def _is_complete(feed: Feed) -> bool:

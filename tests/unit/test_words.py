@@ -42,7 +42,9 @@ def offences(source: str) -> Iterator[str]:
 def uncounted(source: str) -> Iterator[str]:
     """Yield texts with a length or a long number before a plural, of which there may be one."""
     for node in ast.walk(ast.parse(source)):
-        for number, text in pairwise(node.values) if isinstance(node, ast.JoinedStr) else ():
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for number, text in pairwise(node.values):
             if not (isinstance(number, ast.FormattedValue) and isinstance(text, ast.Constant)):
                 continue
             spec = ast.unparse(number.format_spec) if number.format_spec else ""

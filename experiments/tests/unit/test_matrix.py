@@ -163,6 +163,8 @@ def test_help_lists_the_experiments() -> None:
     assert result.exit_code == 0
     assert all(name in result.output for name in experiment.names())
     assert "deadlock" in experiment.names()
+    for name in experiment.names():
+        assert experiment.load(name).summary in " ".join(result.output.split())
     own = CliRunner().invoke(main, ["run", "deadlock", "--help"]).output
     assert "Example:" in own
     assert all(option in own for option in ("--quick", "--flow-control", "--json", "--seed"))

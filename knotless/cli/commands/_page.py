@@ -12,10 +12,10 @@ import click
 
 from knotless.base.errors import EmulationError
 from knotless.base.http_rules import public_origin as origin_of
-from knotless.base.printable import json_text
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.numbers import Whole
 from knotless.cli.options import with_options
-from knotless.cli.output import say
+from knotless.cli.output import say_json
 
 if TYPE_CHECKING:
     from knotless.emulation.names import Names
@@ -65,7 +65,10 @@ def serve_page(
 
     def ready(url: str) -> None:
         values: dict[str, Any] = {"url": url}
-        say(json_text(values) if as_json else f"{url} (Ctrl-C ends it)")
+        if as_json:
+            say_json(values)
+        else:
+            print_answer(Answer(Headline("page", url, "(Ctrl-C ends it)")))
 
     serve(source, feed, host, port, ready, tuple(map(origin_of, public_origin)))
 

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from knotless.base.counting import counted
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.files import folder_for_files
 from knotless.base.flow_control import FlowControl
-from knotless.base.printable import listed, rich_text
+from knotless.base.printable import listed
 from knotless.base.quantities import SECONDS
 from knotless.cli.answer import (
     Answer,
@@ -30,6 +29,7 @@ from knotless.cli.answer import (
 )
 from knotless.cli.numbers import Number
 from knotless.cli.options import details_option, grouped, json_option, name_option, print_json
+from knotless.cli.progress import spinner
 from knotless.emulation.names import names_of
 from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.rest import BusyError, Controller
@@ -110,14 +110,14 @@ def _request(
 ) -> dict[str, Any]:
     """Request a change as soon as no other goes on; return the answer."""
     until_s = time.monotonic() + request.timeout_s
-    with Console(stderr=True, quiet=request.as_json).status("planning the change") as shown:
+    with spinner("planning the change", quiet=request.as_json) as show:
         while True:
             try:
                 return controller.post(path, body)
             except BusyError:
                 if time.monotonic() >= until_s:
                     raise
-            shown.update("waiting until an earlier change is complete")
+            show("waiting until an earlier change is complete")
             time.sleep(_POLL_S)
 
 
@@ -203,7 +203,7 @@ def _drops(proof: Mapping[str, Any]) -> str:
 def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> float:
     """Wait until frames follow the new routes only; return the seconds that it took."""
     began = time.monotonic()
-    with Console(stderr=True, quiet=quiet).status("changing the routes") as shown:
+    with spinner("changing the routes", quiet=quiet) as show:
         while True:
             status = controller.status()
             routes = status["routes"]
@@ -218,7 +218,7 @@ def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> f
                 if waiting
                 else "waiting until frames of older rules have left"
             )
-            shown.update(rich_text(what))
+            show(what)
             if time.monotonic() - began > timeout_s:
                 raise EmulationError(
                     f"not done after {timeout_s:g} s: {what}; the change goes on, see 'knotless"

@@ -7,9 +7,9 @@ import sys
 
 import click
 
+from knotless.cli.answer import Answer, Headline, Table, Tone, print_answer
 from knotless.cli.commands._observed import observed
 from knotless.cli.options import observed_name_option
-from knotless.cli.output import say
 
 EXAMPLE = """\b
 Example: sudo knotless top
@@ -35,7 +35,10 @@ def command(name: str | None, once: bool) -> None:
     if not once:
         top.Top(source).run()
         return
-    for line in asyncio.run(top.once(source)):
-        say(line)
-    if source.feed.state.get("problems"):
-        sys.exit(1)
+    texts, lines = asyncio.run(top.once(source))
+    has_problems = bool(source.feed.state.get("problems"))
+    word, tone = ("with problems", Tone.BAD) if has_problems else ("no problem", Tone.GOOD)
+    table = Table("", top.COLUMNS, lines)
+    # The view is all that is asked for, on a terminal too.
+    print_answer(Answer(Headline(f"fabric {names.name!r}", word, tone=tone), texts, tables=[table]))
+    sys.exit(int(has_problems))

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
-from rich.console import Console
 
 from knotless.base.counting import counted
-from knotless.base.printable import rich_text
 from knotless.cli.answer import Answer, Hint, print_answer
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
@@ -18,6 +16,7 @@ from knotless.cli.help import Command
 from knotless.cli.numbers import Whole
 from knotless.cli.options import name_words
 from knotless.cli.output import say_json
+from knotless.cli.progress import spinner
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
 from knotless.emulation.estimate import Estimate, estimate
@@ -66,9 +65,8 @@ def command(
     takes = _estimate(checked, options).text
     if web:
         web_port = free_port(web_port, "port of the page")
-    console = Console(stderr=True)
-    with console.status(rich_text(f"starting; it takes {takes}")) as spinner:
-        start(checked.plan, options, lambda step: _show(console, spinner, step))
+    with spinner(f"starting; it takes {takes}") as show:
+        start(checked.plan, options, show)
     names = names_of(options["name"])
     url = start_page(names, web_port) if web else None
     status = report(names)
@@ -118,10 +116,3 @@ def _estimate(checked: CheckedPlan, options: Mapping[str, Any]) -> Estimate:
         mean_switches=checked.verdict.mean_switches,
         emulated=links == "emulated",
     )
-
-
-def _show(console: Console, spinner: Any, step: str) -> None:
-    """Show a step; removals stay on the screen."""
-    if step.startswith("removed"):
-        console.print(rich_text(step))
-    spinner.update(rich_text(step))

@@ -100,7 +100,7 @@ def test_page_top_and_status_agree(
         names.fabric_file.write_text(json.dumps(files.to_json(fake.fabric)))
         stored = State("t", "ring,4", ourselves, "ready", 1.0, parts, settings=settings)
         state.write(names, stored)
-        lines = asyncio.run(top.once(source, limit_s=1.0))
+        lines, _ = asyncio.run(top.once(source, limit_s=1.0))
         answer = report(names)
         runner = CliRunner()
         printed = runner.invoke(status_command.command, ["--name", "t"])

@@ -12,6 +12,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.files import folder_for_files, write_all
 from knotless.base.flow_control import AUTO
 from knotless.base.printable import listed
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.commands.check.answer import Extras, draw_cycle, print_imported
 from knotless.cli.commands.check.failures import (
     certified,
@@ -104,7 +105,7 @@ def _print_explanation(imported: AnyFabric, port: str, *, as_json: bool) -> None
     if as_json:
         print_json({"port": port, "text": text})
     else:
-        say(text)
+        print_answer(Answer(Headline(port, text.removeprefix(f"{port}: "))))
 
 
 def _follow(imported: AnyFabric, pair: tuple[str, str], *, as_json: bool) -> NoReturn:
