@@ -101,6 +101,7 @@ def test_a_program_has_its_own_status_input_and_environment(
     ("words", "message"),
     [
         (("h9", "ls"), "no host 'h9' in fabric"),
+        (("ping", "h1", "h2"), "no host 'ping' in fabric"),
         (("h1", "no-such-program"), "there is no program 'no-such-program'"),
     ],
 )

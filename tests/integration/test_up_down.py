@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from docs.generator.screens import RECORDED
 from knotless.emulation import datapath
 from knotless.emulation.names import Names
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
@@ -36,6 +37,10 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
     assert (code, report["phase"], report["problems"]) == (0, "ready", [])
     assert report["controller"]["ready"] is True
     assert set(report["parts"]) == {*("ovsdb-server", "ovs-vswitchd", "controller", "emulator")}
+    recorded = json.loads(RECORDED.read_text())["before"]
+    assert set(report) == set(recorded), "record it again: docs/generator/record_status.py"
+    for part in ("controller", "emulator"):
+        assert set(report[part]) == set(recorded[part]), part
     for here in range(1, 5):
         for there in range(1, 5):
             words = [

@@ -42,9 +42,13 @@ def command(link: str, silent: bool, sender: str | None, name: str, as_json: boo
     if as_json:
         print_json({"link": cable.name, "up": False, "carrier": silent, "from": sender})
     else:
-        only = f" from {sender}" if sender else ""
-        effect = f"drops every frame{only}, with carrier" if silent else "has no carrier"
-        mend = Hint("restore it", ["knotless", "mend", cable.name, *name_words(name)])
-        routes = Hint("see what routes do", ["knotless", "status", *name_words(name)])
-        headline = Headline(cable.name, "cut", f", {effect}", Tone.OPEN)
-        print_answer(Answer(headline, hints=[mend, routes]))
+        print_answer(cut_answer(cable.name, name, silent=silent, sender=sender))
+
+
+def cut_answer(link: str, name: str, *, silent: bool, sender: str | None) -> Answer:
+    """Return what to say about a link of the fabric ``name`` that was cut."""
+    only = f" from {sender}" if sender else ""
+    effect = f"drops every frame{only}, with carrier" if silent else "has no carrier"
+    mend = Hint("restore it", ["knotless", "mend", link, *name_words(name)])
+    routes = Hint("see what routes do", ["knotless", "status", *name_words(name)])
+    return Answer(Headline(link, "cut", f", {effect}", Tone.OPEN), hints=[mend, routes])

@@ -62,7 +62,7 @@ def command(
     """
     require_fabrics()
     checked = checked_plan_of(spec, request, rate, delay, options)
-    takes = _estimate(checked, options).text
+    takes = estimated(checked, options).text
     if web:
         web_port = free_port(web_port, "port of the page")
     with spinner(f"starting; it takes {takes}") as show:
@@ -100,7 +100,8 @@ def up_answer(
     )
 
 
-def _estimate(checked: CheckedPlan, options: Mapping[str, Any]) -> Estimate:
+def estimated(checked: CheckedPlan, options: Mapping[str, Any]) -> Estimate:
+    """Return what a fabric takes with these options of the command."""
     fabric, links = checked.plan.fabric, options["links"]
     processes = switch_processes(
         options["switch_processes"],

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 import pytest
 
 from docs.generator import screens
-from docs.generator.screens import COLUMNS, LINES, SCREENS, folded, run
+from docs.generator.screens import (
+    COLUMNS,
+    EXPERIMENT,
+    LINES,
+    RUNNING,
+    SCREENS,
+    folded,
+    run,
+    running,
+)
 from knotless.cli.main import main
 
 PIPED = [
@@ -42,6 +51,21 @@ def test_a_screen_begins_with_its_answer_and_fits(command: str, word: str) -> No
     assert word in f"{lines[0]} {lines[1]}".partition(": ")[2]
     assert len(folded(lines)) <= LINES
     assert run(command, COLUMNS) == lines, "it has no times"
+
+
+def test_an_experiment_fits_and_says_how_many_runs_froze() -> None:
+    lines = run(EXPERIMENT, COLUMNS)
+    assert "1 of 4 runs froze" in " ".join(lines[:2])
+    assert len(folded(lines)) <= LINES
+
+
+@pytest.mark.parametrize(("command", "word"), RUNNING.items())
+def test_commands_of_running_fabrics_begin_with_their_answer_and_fit(
+    command: str, word: str
+) -> None:
+    lines = running(COLUMNS)[command]
+    assert word in lines[0].partition(": ")[2]
+    assert len(folded(lines)) <= LINES
 
 
 @pytest.mark.parametrize("command", SCREENS)
