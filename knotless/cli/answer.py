@@ -1,4 +1,4 @@
-"""How commands answer people: the answer first, then why, some figures, and what to do next.
+"""The form of answers of commands: the answer first, then why, some figures, and what to do next.
 
 Commands hand over values, and this module alone decides how they look. A pipe gets one fact a line:
 the lines of a terminal without colour and hints, whole at any length. ``--details`` adds all that
@@ -39,7 +39,7 @@ _LARGER_UNITS = {"us": ((1e6, "s"), (1e3, "ms"))}
 
 
 class Tone(Enum):
-    """What an answer means to its reader; the value is the colour of its word."""
+    """The meaning of an answer to its reader; the value is the colour of its word."""
 
     GOOD = "green"
     BAD = "red"
@@ -48,7 +48,7 @@ class Tone(Enum):
 
 @dataclass(frozen=True)
 class Screen:
-    """Where lines are printed: ``columns`` of a terminal, None of a pipe; whether colours show."""
+    """The place of lines: ``columns`` of a terminal, None of a pipe; whether colours show."""
 
     columns: int | None = None
     colour: bool = False
@@ -109,7 +109,7 @@ class Several:
 class Figure:
     """A value that engineers compare; without one (None, 0, empty) there is no figure.
 
-    ``of`` is what it is a part of, ``at_least`` its lower bound, ``at_most`` the largest single
+    ``whole`` is what it is a part of, ``at_least`` its lower bound, ``at_most`` the largest single
     value, of which ``where`` says more; ``also`` a second value in the same unit, and its meaning.
     Times are in ``us``.
     """
@@ -120,7 +120,7 @@ class Figure:
     at_least: float | None = None
     at_most: float | None = None
     where: str = ""
-    of: float | None = None
+    whole: float | None = None
     also: tuple[float, str] = (0, "")
     decimals: int | None = None
 
@@ -131,8 +131,8 @@ class Figure:
             return self.value or ""
         scale, unit = self.unit_for(self.value)
         text = counted(self.value / scale, unit, self.decimals)
-        if self.of is not None:
-            text += f" of {number(self.of / scale)}"
+        if self.whole is not None:
+            text += f" of {number(self.whole / scale)}"
         if self.at_least is not None:
             text += f" (at least {number(self.at_least / scale)})"
         if self.at_most is not None:
@@ -183,7 +183,7 @@ Reason = str | Cycle | Several
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says: ``remarks`` follow the figures, ``details`` are for ``--details``."""
+    """The text of a command: ``remarks`` follow the figures, ``details`` are for ``--details``."""
 
     headline: Headline
     why: Sequence[Reason] = ()
@@ -234,8 +234,8 @@ def _headline(headline: Headline, on: Screen) -> Iterator[str]:
     shown = click.style(headline.word, fg=headline.tone.value, bold=True)
     space = "" if rest.startswith(",") else " "
     for line in _wrapped(f"{subject}: {word}{space}{rest}".rstrip(), on):
-        begin, found, end = line.rpartition(word) if word in line else (line, "", "")
-        yield f"{begin}{(shown if on.colour else headline.word) if found else ''}{end}"
+        begin, middle, end = line.rpartition(word) if word in line else (line, "", "")
+        yield f"{begin}{(shown if on.colour else headline.word) if middle else ''}{end}"
 
 
 def _reasons(reasons: Sequence[Reason], on: Screen, *, whole: bool) -> Iterator[str]:

@@ -139,9 +139,9 @@ def _place(command: click.Command, extra: str) -> str:
 def _command_first(context: click.Context, words: Sequence[str]) -> str:
     """Return the words with the command first, if they have one elsewhere."""
     group = context.command
-    known = group.list_commands(context) if isinstance(group, click.Group) else []
+    names = group.list_commands(context) if isinstance(group, click.Group) else []
     for place, word in enumerate(words):
-        if place and word in known:
+        if place and word in names:
             others = [*words[:place], *words[place + 1 :]]
             return f"; the command is first: {shlex.join(['knotless', word, *others])}"
     return ""

@@ -1,4 +1,4 @@
-"""What commands print for people; text from outside cannot control the terminal."""
+"""Printing for people; text from outside cannot control the terminal."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
             self._complain(f"the fabric {self._fabric.names.name!r} has ended")
             return True
         try:
-            if found := node_and_words(line, self.mn.nameToNode, self._commands()):
-                self._run_on_node(*found)
+            if on_node := node_and_words(line, self.mn.nameToNode, self._commands()):
+                self._run_on_node(*on_node)
                 return None
             return super().onecmd(line)
         except KnotlessError as problem:
@@ -95,8 +95,8 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
     def default(self, line: str) -> None:
         """Refuse a line that begins with neither a command nor a node."""
         words = line.split()
-        known = [*self._commands(), *self.mn.nameToNode]
-        hint = suggestion(words[0], known, "'help' lists the commands, 'nodes' the nodes")
+        choices = [*self._commands(), *self.mn.nameToNode]
+        hint = suggestion(words[0], choices, "'help' lists the commands, 'nodes' the nodes")
         raise KnotlessError(f"there is no command or node {words[0][:80]!r}: {hint}")
 
     def _run_on_node(self, name: str, words: str) -> None:

@@ -93,7 +93,7 @@ class ForeignRules:
         """
         rules = dict(self.own.rules)
         for name, foreign in self.foreign.items():
-            others = [found.rule for found in foreign if found.rule is not None]
+            others = [change.rule for change in foreign if change.rule is not None]
             if len(others) < len(foreign) or any(map(_is_unknown, others)):
                 return f"{UNJUDGED}, because some do what cannot be followed"
             held = rules.get(name, SwitchRules(()))

@@ -163,7 +163,7 @@ def _is_part(fabric: Fabric, name: str) -> bool:
 
 @dataclass(kw_only=True)
 class StateFile:
-    """What operators have requested, and the file that keeps it.
+    """The requests of operators, and the file that keeps them.
 
     Attributes
     ----------

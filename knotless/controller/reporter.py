@@ -1,4 +1,4 @@
-"""What happens to switches, told to operators: events, metrics and the history of changes."""
+"""Reports to operators of what happens to switches: events, metrics and the history of changes."""
 
 from __future__ import annotations
 

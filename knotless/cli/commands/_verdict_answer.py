@@ -1,4 +1,4 @@
-"""What people are told of a verdict: whether it can deadlock, why, and what it rests on."""
+"""The answer of a verdict: whether it can deadlock, why, and what it rests on."""
 
 from __future__ import annotations
 

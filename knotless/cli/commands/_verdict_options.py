@@ -107,10 +107,10 @@ class FreezeOptions:
             return None
         from knotless.simulation.freezing import find_freeze  # loads the simulator
 
-        found = find_freeze(state, flow_control, switches=switches, hash_seed=hash_seed)
-        if self.write_trace is not None and found.freezes:
-            write_whole(self.write_trace, found.trace)
-        return found
+        freeze = find_freeze(state, flow_control, switches=switches, hash_seed=hash_seed)
+        if self.write_trace is not None and freeze.freezes:
+            write_whole(self.write_trace, freeze.trace)
+        return freeze
 
 
 freeze_options = grouped(

@@ -120,20 +120,20 @@ def command(
     if plan.has_choices:
         if plot is not None:
             raise PlanError("--plot is for plans with one path for each pair; omit it")
-        found = analyse_multipath(plan, pattern, seed, seeds)
+        seeds_run = analyse_multipath(plan, pattern, seed, seeds)
         values = {
             "fabric": fabric.name,
             "engine": plan.engine,
             "multipath": plan.multipath,
             "pattern": pattern.name,
-            **found.metrics(),
+            **seeds_run.metrics(),
             "seconds": round(time.perf_counter() - began, 3),
         }
-        _write(out, values, found)
+        _write(out, values, seeds_run)
         if as_json:
             print_json(values)
         else:
-            print_answer(_multipath_answer(spec, values, found), details=details)
+            print_answer(_multipath_answer(spec, values, seeds_run), details=details)
         return
     analysis = analyse(plan, pattern, seed)
     lines, contention = analysis.lines, analysis.contention
@@ -178,14 +178,14 @@ def _answer(spec: str, values: Mapping[str, Any], loads: Mapping[str, int], line
         why=[f"{largest} flows each: {listed(full, _BUSIEST)}"] if largest > 1 else [],
         figures=[
             Figure("flows", values["flows"]),
-            Figure("throughput ratio", values["throughput_ratio"], of=1),
+            Figure("throughput ratio", values["throughput_ratio"], whole=1),
             Figure("between switches", largest, "flows on the busiest channel"),
             Figure("links of hosts", values["max_host_load"], "flows on the busiest"),
             Figure(
                 "fair rate",
                 values["fair_mean_mbps"],
                 "Mbit/s",
-                of=rate,
+                whole=rate,
                 where="on average",
                 also=(values["fair_min_mbps"] or 0, "the least"),
             ),
@@ -208,11 +208,11 @@ def _hint(spec: str) -> Hint:
     return Hint("simulate its packets", ["knotless", "simulate", *given])
 
 
-def _multipath_answer(spec: str, values: Mapping[str, Any], found: MultipathAnalysis) -> Answer:
+def _multipath_answer(spec: str, values: Mapping[str, Any], seeds_run: MultipathAnalysis) -> Answer:
     kind, engine = values["multipath"], engine_name(values["engine"])
     chosen = engine if engine == kind else f"{engine}, {kind}"
     subject = f"{values['pattern']} on {values['fabric']} with {chosen}"
-    cases = [*found.loads]
+    cases = [*seeds_run.loads]
     if "seeds" in values:
         usual, worst = values["hashed_max_load_p50"], values["hashed_max_load_worst"]
         word = counted(usual, "flows on the busiest channel")
@@ -251,10 +251,10 @@ def _multipath_answer(spec: str, values: Mapping[str, Any], found: MultipathAnal
     )
 
 
-def _write(out: str | None, values: Mapping[str, object], found: MultipathAnalysis) -> None:
+def _write(out: str | None, values: Mapping[str, object], seeds_run: MultipathAnalysis) -> None:
     if out is not None:
-        loads = found.default_loads.round(6).tolist()
-        named = dict(zip(found.lines.names(), loads, strict=True))
+        loads = seeds_run.default_loads.round(6).tolist()
+        named = dict(zip(seeds_run.lines.names(), loads, strict=True))
         write_whole(out, json.dumps({**values, "loads": named}) + "\n")
 
 

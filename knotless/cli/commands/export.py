@@ -108,13 +108,13 @@ def _refuse_others(folder: Path, files: Mapping[str, str]) -> None:
 
 def read_back(files: Mapping[str, str]) -> AnyFabric:
     """Return the fabric that files of routers describe, by their names in a folder."""
-    found: list[FoundFile] = []
+    readable: list[FoundFile] = []
     for name, text in files.items():
         path = Path("/", name)
         read = read_source(Source(path, False, text.encode(), path.parent), configurations=True)
         if isinstance(read, FoundFile):
-            found.append(read)
-    return assembled("export", found, routes_by="static")
+            readable.append(read)
+    return assembled("export", readable, routes_by="static")
 
 
 def differences(state: ForwardingState, read: AnyFabric, target: str) -> Iterator[str]:

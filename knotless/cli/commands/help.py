@@ -63,9 +63,10 @@ def _print_help(context: click.Context, name: str) -> None:
     """Print what ``--help`` of a command does."""
     parent = context.parent
     group = parent.command if parent is not None else None
-    if not isinstance(group, click.Group) or (found := group.get_command(context, name)) is None:
+    explained = group.get_command(context, name) if isinstance(group, click.Group) else None
+    if explained is None:
         raise KnotlessError(f"there is no command {name!r}")
-    found.main(["--help"], prog_name=f"knotless {name}", standalone_mode=False)
+    explained.main(["--help"], prog_name=f"knotless {name}", standalone_mode=False)
 
 
 def _topic(topic: str) -> Answer:

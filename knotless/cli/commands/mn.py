@@ -127,11 +127,11 @@ def command(
     if verbosity not in LEVELS:
         raise EmulationError(f"--verbosity {verbosity[:40]!r}: one of {', '.join(LEVELS)}")
     customs = _customs(custom)
-    known = {**dict.fromkeys(TESTS), **customs.get("tests", {})}
+    choices = {**dict.fromkeys(TESTS), **customs.get("tests", {})}
     wanted = [one for text in test for one in text.split("+")]
     for one in wanted:
-        if one.partition(",")[0].lower() not in known and one.partition(",")[0] not in known:
-            raise EmulationError(f"--test {one[:40]!r}: there is no such test{_hint(one, known)}")
+        if one.partition(",")[0].lower() not in choices and one.partition(",")[0] not in choices:
+            raise EmulationError(f"--test {one[:40]!r}: there is no such test{_hint(one, choices)}")
     # Above this package, because its prompt runs these commands; so it is imported by name.
     api = import_module("knotless.mininet")
     flow_control, line = _link(link)
@@ -172,8 +172,8 @@ def _mininet() -> Any:
     return mn
 
 
-def _hint(word: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
-    return f"; {suggestion(word, known)}"
+def _hint(word: str, choices: Mapping[str, object] | tuple[str, ...]) -> str:
+    return f"; {suggestion(word, choices)}"
 
 
 def _split(text: str) -> tuple[str, list[Any], dict[str, Any]]:
@@ -219,11 +219,11 @@ def _topo(text: str, topos: Mapping[str, Any], *, with_lines: bool) -> Any:
     name, args, params = _split(text)
     make = {**mininets, **topos}.get(name)
     if make is None:
-        known = tuple(dict.fromkeys([*topos, *mininets, *families()]))
+        choices = tuple(dict.fromkeys([*topos, *mininets, *families()]))
         is_known = name.lower() in families() or text.startswith(TOPOHUB)
         if not is_known and not looks_like_file(text):
             raise SpecError(
-                f"--topo {text[:80]}: there is no topology {name!r}{_hint(name, known)}"
+                f"--topo {text[:80]}: there is no topology {name!r}{_hint(name, choices)}"
             )
         return FabricTopo(load(text), with_lines)
     try:
@@ -260,7 +260,7 @@ def _controller(text: str, controllers: Mapping[str, Any]) -> Any:
     """Return the controller that --controller names, as a script would give it."""
     mn = _mininet()
     name, args, params = _split(text)
-    known = {
+    choices = {
         "default": mn.DefaultController,
         "ref": mn.Controller,
         "ovsc": mn.OVSController,
@@ -268,12 +268,12 @@ def _controller(text: str, controllers: Mapping[str, Any]) -> Any:
         "none": mn.NullController,
         **controllers,
     }
-    if name not in known or args:
+    if name not in choices or args:
         raise EmulationError(
             f"--controller {text[:40]!r}: it is not started here: start it yourself, and give"
-            f" remote,ip=ADDRESS,port=PORT; known are {', '.join(known)}"
+            f" remote,ip=ADDRESS,port=PORT; known are {', '.join(choices)}"
         )
-    return partial(known[name], **params)
+    return partial(choices[name], **params)
 
 
 def _run_test(net: Any, text: str, tests: Mapping[str, Any]) -> None:

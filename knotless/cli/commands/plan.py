@@ -235,7 +235,7 @@ def _figures(checked: CheckedPlan, summary: Mapping[str, Any]) -> Iterator[Figur
         largest = summary["rules_max_switch"]
         yield Figure("rules", summary["rules"], at_most=largest, where="on a switch")
     if "coverage" in summary:
-        yield Figure("protected", summary["protected"], "cut paths", of=summary["affected"])
+        yield Figure("protected", summary["protected"], "cut paths", whole=summary["affected"])
 
 
 def _hints(spec: str, checked: CheckedPlan, *, is_frozen: bool) -> Iterator[Hint]:

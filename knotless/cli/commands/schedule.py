@@ -99,7 +99,7 @@ def _answer(
         Headline(subject, word, tone=tone),
         figures=[
             Figure("phases", phases),
-            Figure("throughput ratio", gets.throughput_ratio, of=best),
+            Figure("throughput ratio", gets.throughput_ratio, whole=best),
         ],
         details=[Group("schedule", values)],
     )

@@ -74,13 +74,17 @@ def _answer(spec: str, fabric: Fabric) -> Answer:
         "hosts": len(fabric.hosts),
         "links": len(fabric.links),
     }
+    total = len(fabric.switches)
     fastest = rates[-1] if len(rates) > 1 else 0
     return Answer(
         Headline(fabric.name, ", ".join(counted(count, what) for what, count in counts.items())),
         figures=[
             *(
                 Figure(
-                    f"with {counted(degree, 'links')}", count, "switches", of=len(fabric.switches)
+                    f"with {counted(degree, 'links')}",
+                    count,
+                    "switches",
+                    whole=total,
                 )
                 for degree, count in degrees
             ),

@@ -56,7 +56,7 @@ class SwitchGoneError(Exception):
 
 
 class SwitchContents(NamedTuple):
-    """What a switch holds: its rules and groups.
+    """The rules and groups that a switch holds.
 
     ``unread`` are rules of others that were not read, because there are too many of them, and
     ``counters`` what rules have counted of frames that enter the fabric.
@@ -277,7 +277,7 @@ class Session:
 
     @property
     def dropped(self) -> int:
-        """What the guard of the connection has dropped so far of what the switch has sent."""
+        """The messages of the switch that the guard of the connection has dropped so far."""
         return int(self.datapath.socket.dropped)
 
     def answers(self, timeout_s: float) -> bool:

@@ -25,7 +25,7 @@ _FAULT_SHOWN_S = 60.0
 
 
 class PlanningWatch:
-    """What is being planned, since when, and which requests have ended with a fault. Pure."""
+    """The task that is being planned, since when, and requests that ended with a fault. Pure."""
 
     def __init__(self) -> None:
         self._since_s: dict[str, float] = {}

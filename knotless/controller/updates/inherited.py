@@ -47,7 +47,7 @@ class InheritedRules:
 
     @property
     def text(self) -> str:
-        """What was found, for the log."""
+        """The inherited rules in a sentence, for the log."""
         if self.is_replaced:
             return "rules are replaced at once, because the old or the new ones can deadlock"
         return "all is correct" if self.plan else "a change was not finished"

@@ -54,7 +54,7 @@ class StepProgress:
         self._first: Step | None = None
         self._unconfirmed = set(held.rules)
         self._steps_unconfirmed = 1
-        """How many of the last generations some switches have not confirmed."""
+        """The number of last generations that some switches have not confirmed."""
         self._dropped = self._dropped_before = 0
         """The pairs that the current step and the one before it drop at admission."""
         self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
@@ -104,7 +104,7 @@ class StepProgress:
 
     @property
     def unconfirmed_generations(self) -> int:
-        """How many of the last generations switches have not confirmed, and may not hold."""
+        """The number of last generations that switches have not confirmed, and may not hold."""
         return self._steps_unconfirmed if self.waiting else 0
 
     @property

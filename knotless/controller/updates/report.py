@@ -1,4 +1,4 @@
-"""Where the routes are, for ``GET /status``. Pure."""
+"""The state of routes and their update, for ``GET /status``. Pure."""
 
 from __future__ import annotations
 

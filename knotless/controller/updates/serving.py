@@ -1,4 +1,4 @@
-"""What an update leads to: the goal, or first what serves the pairs that failures have cut. Pure.
+"""The next target of an update: the goal, or first the pairs that failures have cut. Pure.
 
 The goal is a function of the configured plan and of all that has failed. After a second failure it
 moves pairs that the first repair has moved before, and takes two VLAN generations. So a failure is

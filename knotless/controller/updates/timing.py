@@ -1,4 +1,4 @@
-"""How a controller waits: its times, and garbage collection that waits for switches."""
+"""The times for which a controller waits, and garbage collection that waits for switches."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_details_follow_and_cut_nothing() -> None:
         (Figure("paths", 3.0, "switches", at_most=5, decimals=1), "3.0 switches, at most 5"),
         (Figure("froze", 108820.0, "us"), "108.8 ms"),
         (Figure("time", 1739.88, "us", at_least=1739.5), "1.74 ms (at least 1.74)"),
-        (Figure("throughput", 0.66, "Mbit/s", of=40), "0.66 Mbit/s of 40"),
+        (Figure("throughput", 0.66, "Mbit/s", whole=40), "0.66 Mbit/s of 40"),
         (
             Figure("packets", 30642, "arrived", also=(196, "under way")),
             "30,642 arrived, 196 under way",
@@ -106,7 +106,7 @@ def test_details_follow_and_cut_nothing() -> None:
         (Figure("rules", 799, at_most=34, where="on a switch"), "799, at most 34 on a switch"),
         (Figure("mean", float("inf")), "inf"),
         (Figure("load", 1.0, "paths on the busiest channel"), "1 path on the busiest channel"),
-        (Figure("with 4 links", 1, "switches", of=16), "1 switch of 16"),
+        (Figure("with 4 links", 1, "switches", whole=16), "1 switch of 16"),
     ],
 )
 def test_a_figure_has_its_unit_and_its_bound(figure: Figure, text: str) -> None:

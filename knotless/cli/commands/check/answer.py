@@ -1,4 +1,4 @@
-"""What ``knotless check`` answers: the verdict, and what else was found."""
+"""The answer of ``knotless check``: the verdict, failures, remedies and frozen traffic."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _FAILURES = 6
 
 @dataclass(frozen=True)
 class Extras:
-    """What was looked for besides a verdict; None: it was not."""
+    """The results besides a verdict; None: not asked for."""
 
     certificate: ShownCertificate | None = None
     remedies: Sequence[Remedy] | None = None
@@ -92,6 +92,7 @@ def print_verdict(
         steps = [{**step.as_json(), "command": command} for step, command in packets]
         print_json({**verdict.as_json(), "witnesses": steps, **extras.as_json()})
     else:
+        shown = [f"{step.text} ({channel})" for step, channel in packets]
         answer = Answer(
             _headline(verdict, extras),
             why=[*_why(verdict, extras)],
@@ -100,7 +101,7 @@ def print_verdict(
             hints=[*_hints(verdict, what, has_more=extras != Extras())],
             details=[
                 Group("check", values),
-                Group("packets of the cycle", [f"{step.text} ({of})" for step, of in packets]),
+                Group("packets of the cycle", shown),
             ],
         )
         print_answer(answer, details=output.details)
@@ -160,7 +161,7 @@ def _share(name: str, count: int, failed: int) -> Figure:
     """Return how many arrive as they should; of how many, unless these are all."""
     if failed >= count:
         return Figure(name, f"none of {count:,} delivered" if count else "")
-    return Figure(name, count - failed, of=count if failed else None, where="delivered")
+    return Figure(name, count - failed, whole=count if failed else None, where="delivered")
 
 
 def _pair_command(what: Sequence[str], witness: Witness) -> list[str]:

@@ -171,14 +171,14 @@ def _write_switches(imported: AnyFabric, path: str) -> Iterator[str]:
     from knotless.importers.switch_settings import ReadSettings, file_of
 
     settings = imported.switch_settings() if isinstance(imported, TableFabric) else {}
-    known = [name for name, read in settings.items() if read != ReadSettings()]
-    if not known:
+    with_settings = [name for name, read in settings.items() if read != ReadSettings()]
+    if not with_settings:
         raise KnotlessError(
             f"--write-switch: no switch of {imported.fabric.name} has tables of SONiC with settings"
             " (BUFFER_POOL, BUFFER_PG, SCHEDULER, PFC_WD, PORT_QOS_MAP)"
         )
     file, unknown = file_of(settings)
     switch_settings.write(Path(path), file, unknown)
-    yield f"settings of {listed(known, 3)} written to {path}"
+    yield f"settings of {listed(with_settings, 3)} written to {path}"
     if unknown:
         yield f"its comments list {counted(len(unknown), 'facts')} that it leaves out: not known"

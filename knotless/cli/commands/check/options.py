@@ -1,4 +1,4 @@
-"""What a check is asked: its options, by group, and which of them exclude each other."""
+"""The options of a check, by group, and which of them exclude each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
 
 @dataclass(frozen=True)
 class Source:
-    """What is read: ``paths``, or the running fabric ``name`` if ``live``; and how.
+    """The source of a check: ``paths``, or the running fabric ``name`` if ``live``; and how.
 
     ``hosts`` are patterns of names; ``routes`` says who computes the routes, None: nobody.
     """
@@ -62,7 +62,7 @@ source_options = grouped(
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked instead of a verdict: the links of the packet ``pair``, or about a port."""
+    """A question instead of a verdict: the links of the packet ``pair``, or about a port."""
 
     pair: tuple[str, str] | None
     explain: str | None

@@ -73,7 +73,7 @@ def findings(
         yield Finding("note", line)
 
 
-def sarif_of(found: Iterator[Finding], paths: Sequence[str]) -> dict[str, Any]:
+def sarif_of(findings: Iterator[Finding], paths: Sequence[str]) -> dict[str, Any]:
     """Return findings as a value for :func:`json.dumps`."""
     files = _files_by_switch(paths)
     results = [
@@ -91,7 +91,7 @@ def sarif_of(found: Iterator[Finding], paths: Sequence[str]) -> dict[str, Any]:
                 }
             ],
         }
-        for rule, text, channels in found
+        for rule, text, channels in findings
     ]
     rules = [
         {

@@ -1,4 +1,4 @@
-"""What ``knotless simulate`` answers."""
+"""The answer of ``knotless simulate``."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _figures(result: Result, values: Mapping[str, Any]) -> Iterator[Figure]:
     hosts = result.scenario.plan.fabric.hosts
     yield Figure("packets", values["packets"], "arrived", also=(values["in_network"], "under way"))
     lines = sum(host.rate_mbps for host in hosts)
-    yield Figure("throughput", values["throughput_mbps"], "Mbit/s", of=lines)
+    yield Figure("throughput", values["throughput_mbps"], "Mbit/s", whole=lines)
     slowest, fastest = values["flow_mbps_min"], values["flow_mbps_max"]
     if slowest != fastest:
         yield Figure("slowest flow", slowest, "Mbit/s", also=(fastest, "the fastest"))

@@ -55,19 +55,19 @@ def _receiver_rate(text: str) -> tuple[str, float]:
 
 
 def _link_and_time(text: str) -> tuple[str, float]:
-    channel, _, at = text.rpartition("@")
+    channel, _, time_text = text.rpartition("@")
     try:
-        return channel, number(at, MICROSECONDS)
+        return channel, number(time_text, MICROSECONDS)
     except KnotlessError:
         hint = f"{text!r}: a link and a time are written SWITCH:PORT@MICROSECONDS"
         raise SimulationError(hint) from None
 
 
 def _host_pause(text: str) -> HostPause:
-    host, at, times = text.rpartition("@")
+    host, separator, times = text.rpartition("@")
     begins, dash, ends = times.partition("-")
     try:
-        if at and host:
+        if separator and host:
             end_us = number(ends, MICROSECONDS) if dash else None
             return HostPause(number(begins, MICROSECONDS), host, end_us)
     except KnotlessError:
@@ -80,7 +80,7 @@ def _host_pause(text: str) -> HostPause:
 
 @dataclass(frozen=True)
 class HostOptions:
-    """How hosts send, receive and pause."""
+    """Sending, receiving and pausing of hosts."""
 
     transport: Transport | None
     receiver_rates: tuple[tuple[str, float], ...]
@@ -149,7 +149,7 @@ buffer_options = grouped(
 
 @dataclass(frozen=True)
 class SwitchOptions:
-    """How switches queue and forward."""
+    """Queues and forwarding of switches."""
 
     switch_settings: SwitchFile | None
     cut_through: int
@@ -216,7 +216,7 @@ link_options = grouped(
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is simulated of the traffic, and how."""
+    """The time, seed and cores of a simulation, and what is measured."""
 
     warm_up: float
     duration: float | None

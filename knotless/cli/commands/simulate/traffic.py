@@ -1,4 +1,4 @@
-"""What hosts send in a simulation: patterns, traces, and workloads, which replace them."""
+"""The traffic of a simulation: patterns, traces, and workloads, which replace them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _sender(text: str) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class TrafficOptions:
-    """What hosts send, unless a workload says so: a pattern, a trace, or to multicast groups."""
+    """The traffic without a workload: a pattern, a trace, or to multicast groups."""
 
     pattern: str | None
     trace: str | None
