@@ -13,6 +13,7 @@ use crate::config::{
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::line_report;
+use crate::loop_report;
 use crate::report::{self, Surroundings};
 
 /// A request.
@@ -22,6 +23,7 @@ enum Request {
     Status {},
     Counters {},
     Deadlock {},
+    Loops {},
     UnderWay {},
     Reset {
         #[serde(default)]
@@ -170,6 +172,7 @@ impl Control {
             Request::Status {} => Ok(report::status(engine, &self.surroundings)),
             Request::Counters {} => Ok(report::counters(engine, now)),
             Request::Deadlock {} => Ok(json!({ "deadlock": report::deadlock(engine) })),
+            Request::Loops {} => Ok(json!({ "loops": loop_report::hops(engine) })),
             Request::UnderWay {} => Ok(report::under_way(engine, now)),
             Request::Reset { links, flow_control } => {
                 self.reset(&links, flow_control, engine)?;

@@ -19,6 +19,7 @@ use crate::detector::Detector;
 use crate::event_queue::Event;
 use crate::fabric::{End, EndId, Fabric, Owner};
 use crate::frame::{length_with_fcs, Frame};
+use crate::loops::Payload;
 use crate::nic::Nic;
 use crate::pause_history::PauseHistory;
 use crate::state::State;
@@ -47,7 +48,7 @@ pub enum Hold {
 /// The emulator.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) model: Model<Vec<u8>>,
+    pub(crate) model: Model<Payload>,
     pub(crate) state: State,
     pub(crate) nics: HashMap<EndId, Nic>,
     /// When the host at an end will have sent all its MAC control frames.
@@ -118,12 +119,20 @@ impl Engine {
         self.state.recycle(buffer);
     }
 
-    pub(crate) fn forward(&mut self, at: Time, entry: EntryId, priority: u8, copy: Copy) {
+    /// Queue a copy of the frame of this number, which has entered its switch.
+    pub(crate) fn forward(
+        &mut self,
+        at: Time,
+        (entry, sequence): (EntryId, u64),
+        priority: u8,
+        copy: Copy,
+    ) {
         let tag = Frame::new_checked(&copy.frame).and_then(|frame| frame.priority());
         let priority = tag.unwrap_or(priority);
         let bytes = length_with_fcs(copy.frame.len());
         let out = self.state.fabric.ends[copy.end].outgoing;
-        let queued = Queued { priority, bytes, payload: copy.frame };
+        let payload = Payload { bytes: copy.frame, parent: Some(sequence) };
+        let queued = Queued { priority, bytes, payload };
         self.model.forward(at, entry, out, queued, &mut self.state);
     }
 
@@ -226,7 +235,7 @@ impl Engine {
         let next = match (entry, stage) {
             (Some(entry), Stage::Returned(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
-                    self.forward(at, entry, priority, copy);
+                    self.forward(at, (entry, sequence), priority, copy);
                 }
                 self.model.settle(at, entry, &mut self.state);
                 Stage::Arrived(entry)
@@ -394,7 +403,7 @@ impl Engine {
     }
 
     /// The switch model, to read its counters.
-    pub fn model(&self) -> &Model<Vec<u8>> {
+    pub fn model(&self) -> &Model<Payload> {
         &self.model
     }
 
@@ -425,7 +434,7 @@ impl Engine {
 }
 
 /// The switch model of a fabric, without frames.
-fn model_of(fabric: &Fabric, tick: Time, seed: u64) -> Model<Vec<u8>> {
+fn model_of(fabric: &Fabric, tick: Time, seed: u64) -> Model<Payload> {
     let mut model = Model::new(channel_configs(fabric, tick), seed);
     let set = fabric.set_switches(&mut model, seed);
     debug_assert!(set.is_ok(), "`Fabric::check_switches` has found no mistake");

@@ -59,9 +59,15 @@ impl<'bytes> Frame<'bytes> {
         matches!(self.ether_type(), 0x8100 | 0x88a8)
     }
 
+    /// The content of the outer tag, if there is one.
+    pub fn tag(&self) -> Option<u16> {
+        let is_tagged = self.is_tagged() && self.0.len() >= HEADER_BYTES + TAG_BYTES;
+        is_tagged.then(|| u16::from_be_bytes([self.0[14], self.0[15]]))
+    }
+
     /// Priority (PCP) of the outer tag, if there is one.
     pub fn priority(&self) -> Option<u8> {
-        (self.is_tagged() && self.0.len() >= HEADER_BYTES + TAG_BYTES).then(|| self.0[14] >> 5)
+        self.tag().map(|tag| (tag >> 13) as u8)
     }
 
     /// Both addresses and the content of the outer tag, or 0, of a broadcast or multicast.
@@ -69,9 +75,7 @@ impl<'bytes> Frame<'bytes> {
         if self.0[0] & 1 == 0 {
             return None;
         }
-        let tag = self.0.get(HEADER_BYTES..).filter(|_| self.is_tagged());
-        let tag = tag.and_then(|rest| rest.first_chunk()).copied().map_or(0, u16::from_be_bytes);
-        Some((*self.0.first_chunk()?, tag))
+        Some((*self.0.first_chunk()?, self.tag().unwrap_or(0)))
     }
 
     /// Whether the frame is for the MAC alone (IEEE 802.3 clause 31) and never forwarded.

@@ -21,6 +21,8 @@ mod holds;
 pub mod host_rings;
 mod line_report;
 pub mod log;
+mod loop_report;
+pub mod loops;
 pub mod nfqueue;
 pub mod nic;
 mod observation;

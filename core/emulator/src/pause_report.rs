@@ -109,9 +109,10 @@ fn host(fabric: &Fabric, channel: ChannelId) -> &str {
 pub fn flows(engine: &Engine, channels: impl Iterator<Item = VirtualChannel>) -> Vec<Value> {
     let mut waiting: BTreeMap<(Mac, Mac), usize> = BTreeMap::new();
     for channel in channels {
-        for bytes in engine.model().queued(channel) {
-            if let Some(frame) = Frame::new_checked(bytes) {
-                *waiting.entry((frame.source(), frame.destination())).or_default() += bytes.len();
+        for queued in engine.model().queued(channel) {
+            if let Some(frame) = Frame::new_checked(&queued.bytes) {
+                let flow = (frame.source(), frame.destination());
+                *waiting.entry(flow).or_default() += queued.bytes.len();
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::event_queue::Event;
 use crate::fabric::{EndId, Owner};
 use crate::frame::{length_with_fcs, Frame, PauseRequest, QUANTUM_BITS};
+use crate::loops::Payload;
 use crate::trailer::Trailer;
 use crate::transit::{Copy, Found, Stage};
 
@@ -60,7 +61,8 @@ impl Engine {
             return;
         }
         let channel = self.state.fabric.ends[end].outgoing;
-        let queued = Queued { priority, bytes, payload: frame };
+        let payload = Payload { bytes: frame, parent: None };
+        let queued = Queued { priority, bytes, payload };
         self.model.inject(now, channel, queued, &mut self.state);
     }
 
@@ -107,9 +109,10 @@ impl Engine {
 
     fn receive_from_switch(&mut self, now: Time, switch: usize, mut copy: Copy) {
         let Some(trailer) = Trailer::take(&mut copy.frame) else {
-            self.inject(now, copy);
+            self.inject(now, copy, None);
             return;
         };
+        let parent = self.state.lineage.parent(trailer);
         let record = match self.state.transit.find(trailer.sequence) {
             Found::Known(record) if record.channel.0 == trailer.channel => record,
             Found::Past { abandoned: true } => {
@@ -118,7 +121,7 @@ impl Engine {
                 return;
             }
             // A controller took its time.
-            Found::Past { abandoned: false } => return self.inject(now, copy),
+            Found::Past { abandoned: false } => return self.inject(now, copy, parent),
             _ => {
                 self.state.counters.stale += 1;
                 self.state.recycle(copy.frame);
@@ -132,7 +135,7 @@ impl Engine {
                 record.stage = Stage::Finished;
                 self.state.left_switch(channel);
             }
-            self.inject(now, copy);
+            self.inject(now, copy, parent);
             return;
         }
         match &mut record.stage {
@@ -141,24 +144,27 @@ impl Engine {
                 self.state.left_switch(channel);
             }
             Stage::Returned(_, more) => more.push(copy),
-            &mut Stage::Arrived(entry) => self.forward(now, entry, priority, copy),
+            &mut Stage::Arrived(entry) => {
+                self.forward(now, (entry, trailer.sequence), priority, copy);
+            }
             stage @ Stage::Taken => {
                 *stage = Stage::Finished;
                 // Frames for the switch itself are not handed over for anything to come back.
                 self.state.counters.sent_on += u64::from(record.handed.is_some());
-                self.inject(now, copy);
+                self.inject(now, copy, parent);
             }
             Stage::Abandoned | Stage::Rebooted => {
                 self.state.came_out(trailer.sequence);
                 self.state.recycle(copy.frame);
             }
             Stage::Dropped => self.state.recycle(copy.frame),
-            Stage::Finished => self.inject(now, copy),
+            Stage::Finished => self.inject(now, copy, parent),
         }
     }
 
-    /// Process a frame that a switch's CPU sent: it is queued, but in no ingress buffer.
-    fn inject(&mut self, now: Time, copy: Copy) {
+    /// Process a frame that a switch's CPU sent, one of its own or that of the number `parent`: it
+    /// is queued, but in no ingress buffer.
+    fn inject(&mut self, now: Time, copy: Copy, parent: Option<u64>) {
         let Some(frame) = Frame::new_checked(&copy.frame) else {
             self.state.recycle(copy.frame);
             return;
@@ -167,7 +173,8 @@ impl Engine {
         let priority = frame.priority().unwrap_or(0);
         let bytes = length_with_fcs(copy.frame.len());
         let out = self.state.fabric.ends[copy.end].outgoing;
-        let queued = Queued { priority, bytes, payload: copy.frame };
+        let payload = Payload { bytes: copy.frame, parent };
+        let queued = Queued { priority, bytes, payload };
         self.model.inject(now, out, queued, &mut self.state);
     }
 }

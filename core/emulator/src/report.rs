@@ -10,6 +10,7 @@ use crate::config::Datapath;
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
 use crate::line_report;
+use crate::loop_report;
 use crate::pause_report;
 
 /// Switches that a line names at most.
@@ -67,6 +68,7 @@ pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
         "host_starved": counters.host_starved,
         "tcp_round_trip_us": state.tcp.longest_us(),
         "deadlock": deadlock(engine),
+        "loops": loop_report::loops(engine, moment.now),
         "frames_in_network": engine.frames_in_network(),
         "stopped": engine.stopped_switches(),
         "faulty_lines": line_report::faulty_lines(engine, moment.now),

@@ -14,6 +14,7 @@ use crate::congestion;
 use crate::event_queue::{Event, EventQueue};
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{pause_frame, Frame, PauseRequest};
+use crate::loops::{Lineage, Loops, Payload, Place};
 use crate::tcp_timers::TcpTimers;
 use crate::trailer::Trailer;
 use crate::transit::{Conclusion, Found, Record, Transit};
@@ -79,6 +80,9 @@ pub struct State {
     pub captures: HashMap<usize, Capture>,
     pub(crate) events: EventQueue,
     pub(crate) transit: Transit,
+    pub(crate) lineage: Lineage,
+    /// Frames that went round.
+    pub loops: Loops,
     pub(crate) outbox: Vec<Outgoing>,
     pub(crate) spare: Vec<Vec<u8>>,
     /// Number of frames on links to hosts.
@@ -105,6 +109,8 @@ impl State {
             captures: HashMap::new(),
             events: EventQueue::default(),
             transit: Transit::default(),
+            lineage: Lineage::default(),
+            loops: Loops::default(),
             outbox: Vec::new(),
             spare: Vec::new(),
             delivering: 0,
@@ -122,6 +128,8 @@ impl State {
         self.counters = Counters::default();
         self.events.clear();
         self.transit.clear();
+        self.lineage.clear();
+        self.loops.clear();
         self.outbox.clear();
         self.delivering = 0;
     }
@@ -147,23 +155,23 @@ impl State {
 
 impl State {
     /// The transmission of a frame begins.
-    fn transmit(&mut self, sent: &Sent<Vec<u8>>) {
+    fn transmit(&mut self, sent: &Sent<Payload>) {
         if !self.captures.is_empty() {
             let link = self.fabric.channels[sent.channel.index()].link;
-            self.capture(link, sent.start, &sent.frame.payload);
+            self.capture(link, sent.start, &sent.frame.payload.bytes);
         }
         self.events.schedule(sent.ends, Event::Ended(sent.channel));
     }
 
     /// A frame is on its line, and arrives at that time.
-    fn carry(&mut self, channel: ChannelId, frame: Queued<Vec<u8>>, arrives: Time) {
-        let Queued { priority, bytes, mut payload } = frame;
+    fn carry(&mut self, channel: ChannelId, frame: Queued<Payload>, arrives: Time) {
+        let Queued { priority, bytes, payload: Payload { bytes: mut frame, parent } } = frame;
         if self.fabric.to_switch(channel).is_none() {
             self.delivering += 1;
-            self.events.schedule(arrives, Event::Delivered { channel, bytes, frame: payload });
+            self.events.schedule(arrives, Event::Delivered { channel, bytes, frame });
             return;
         }
-        let parsed = Frame::new_checked(&payload);
+        let parsed = Frame::new_checked(&frame);
         let from = self.fabric.channels[channel.index()].from;
         let for_switch = matches!(self.fabric.ends[from].owner, Owner::Switch { .. })
             && parsed.is_some_and(|frame| frame.is_link_local());
@@ -176,9 +184,13 @@ impl State {
         };
         let sequence = self.transit.add(record, group);
         self.events.schedule(arrives, Event::Arrived { sequence });
-        Trailer { channel: channel.0, sequence }.append(&mut payload);
+        let place = Place { channel, tag: parsed.and_then(|frame| frame.tag()) };
+        if let Some(circle) = self.lineage.add(sequence, place, parent) {
+            self.loops.came_round(self.clock.moment().now, circle, &frame);
+        }
+        Trailer { channel: channel.0, sequence }.append(&mut frame);
         let end = self.fabric.channels[channel.index()].to;
-        let out = Outgoing { end, frame: payload };
+        let out = Outgoing { end, frame };
         if for_switch {
             self.outbox.push(out);
         } else {
@@ -239,9 +251,9 @@ impl State {
     }
 }
 
-fn mark_if_chosen(sent: &mut Sent<Vec<u8>>) {
+fn mark_if_chosen(sent: &mut Sent<Payload>) {
     if sent.marked {
-        congestion::mark(&mut sent.frame.payload);
+        congestion::mark(&mut sent.frame.payload.bytes);
     }
 }
 
@@ -259,22 +271,22 @@ fn empty_switches(fabric: &Fabric) -> Vec<(u32, VecDeque<(u64, Outgoing)>)> {
     fabric.channels.iter().map(|_| (0, VecDeque::new())).collect()
 }
 
-impl Effects<Vec<u8>> for State {
-    fn started(&mut self, mut sent: Sent<Vec<u8>>) {
+impl Effects<Payload> for State {
+    fn started(&mut self, mut sent: Sent<Payload>) {
         mark_if_chosen(&mut sent);
         self.transmit(&sent);
         self.carry(sent.channel, sent.frame, sent.arrives);
     }
 
-    fn lost(&mut self, sent: Sent<Vec<u8>>, _cause: DropCause) {
+    fn lost(&mut self, sent: Sent<Payload>, _cause: DropCause) {
         self.transmit(&sent);
         if self.fabric.to_switch(sent.channel).is_some() {
             self.arrived[sent.channel.index()][usize::from(sent.frame.priority)] += 1;
         }
-        self.recycle(sent.frame.payload);
+        self.recycle(sent.frame.payload.bytes);
     }
 
-    fn sent_twice(&mut self, mut sent: Sent<Vec<u8>>, first: Time) {
+    fn sent_twice(&mut self, mut sent: Sent<Payload>, first: Time) {
         mark_if_chosen(&mut sent);
         self.transmit(&sent);
         let Queued { priority, bytes, ref payload } = sent.frame;
@@ -298,8 +310,8 @@ impl Effects<Vec<u8>> for State {
         self.events.schedule(signal.arrives, Event::Signalled(signal));
     }
 
-    fn dropped(&mut self, _channel: ChannelId, _cause: DropCause, payload: Vec<u8>) {
-        self.recycle(payload);
+    fn dropped(&mut self, _channel: ChannelId, _cause: DropCause, payload: Payload) {
+        self.recycle(payload.bytes);
     }
 
     fn expires(&mut self, target: VirtualChannel, at: Option<Time>) {

@@ -55,7 +55,13 @@ pub struct Bench {
     /// Whether it is known that a switch without frames has dropped what it did not return.
     pub probed: bool,
     pub held: Option<Hold>,
+    /// What switches do instead of what [`Bench::carry`] says.
+    pub rules: Option<Rules>,
 }
+
+/// From the interface by which a frame enters a switch and its bytes to those by which it leaves,
+/// each with how much longer than usual it takes.
+pub type Rules = Box<dyn FnMut(&str, &[u8]) -> Vec<(Time, String, Vec<u8>)>>;
 
 impl Bench {
     pub fn new(flow_control: &str) -> Bench {
@@ -75,6 +81,7 @@ impl Bench {
             switch_time: 100 * MICROSECOND,
             probed: true,
             held: None,
+            rules: None,
         }
     }
 
@@ -136,6 +143,14 @@ impl Bench {
     pub fn carry(&mut self, end: usize, frame: Vec<u8>) {
         let fabric = &self.engine.state().fabric;
         let came_in = &fabric.ends[end].interface;
+        if let (Owner::Switch { .. }, Some(rules)) = (&fabric.ends[end].owner, &mut self.rules) {
+            let leaving = rules(came_in, &frame);
+            for (later, interface, frame) in leaving {
+                let at = self.real + self.switch_time + later;
+                self.inside.push((at, self.end(&interface), frame));
+            }
+            return;
+        }
         let outs: &[&str] = match (&fabric.ends[end].owner, frame[0], came_in.as_str()) {
             (Owner::Host { name, .. }, ..) => {
                 self.delivered.push((self.engine.now(), name.clone(), frame));
