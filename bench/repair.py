@@ -12,7 +12,8 @@ host, other switches or HTTP clients attack the fabric's controller at the same 
 
 With ``--failures N``, N links fail one after the other, each a second after the one before, and are
 mended together when all are served; ``--cuts`` counts these sets. What is measured is the time from
-each cut until all switches have confirmed the routes without it.
+each cut until all switches have confirmed the routes without it, and how many frames are lost in
+all, at ``idle`` load.
 
 With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
@@ -40,7 +41,7 @@ from bench.support.attack import ATTACKS, attacked
 from bench.support.entry import Run, benchmark, run_benchmark
 from bench.support.in_a_row import cut_in_a_row, figures_in_a_row, sets_of_links
 from bench.support.offered import carried, channels_per_frame, lab_of, traffic
-from bench.support.repair_figures import Cut, figures
+from bench.support.repair_figures import Cut, figures, losses
 from bench.support.repair_tables import table_of_cuts
 from bench.support.watch import CHANGE_S, Watch
 from knotless.base.ports import free_port
@@ -211,22 +212,30 @@ def measure(
 
 
 def measure_in_a_row(spec: str, failures: int, sets: int, seed: int) -> dict[str, Any]:
-    """Cut links one after the other without load, and return how each failure was served."""
+    """Cut links one after the other, and return how each failure was served."""
     commit, fabric = versions()["commit"], load(spec)
-    watch, served = Watch(), []
-    with lab_of(make_plan(fabric, PlanRequest())) as lab:
+    plan = make_plan(fabric, PlanRequest())
+    frames_per_s = IDLE_HOPS_PER_S / channels_per_frame(plan) / len(fabric.hosts)
+    lab, watch, served = lab_of(plan), Watch(), []
+    with tempfile.TemporaryDirectory() as folder, lab:
+        log = Path(folder) / "log"
         watch.follow(lab)
         settle(lab, failed=False, soon=True)
-        for number, links in enumerate(sets_of_links(fabric, failures, sets, seed), 1):
-            served.append(cut_in_a_row(lab, watch, links))
-            click.echo(f"{spec}: {number} of {sets} sets of failures", err=True)
+        with traffic(lab, frames_per_s, log):
+            for number, links in enumerate(sets_of_links(fabric, failures, sets, seed), 1):
+                served.append(cut_in_a_row(lab, watch, links))
+                click.echo(f"{spec}: {number} of {sets} sets of failures", err=True)
         stretch = lab.daemon.status()["stretch"]
+        records = np.fromfile(log, dtype=RECORD)
     return {
         **dict.fromkeys(CASE),
         "fabric": spec,
         "cut": f"{failures} in a row",
+        "load": IDLE,
         "priority": str(default_priority.get()),
+        "frames_per_s": round(frames_per_s * len(fabric.hosts)),
         **figures_in_a_row(served),
+        "lost_frames": losses(records),
         "stretch": stretch,
         "load_1min": round(psutil.getloadavg()[0], 1),
         "commit": commit,
@@ -301,7 +310,7 @@ def controller_peak_mb() -> float:
 @click.option(
     "--failures",
     type=Whole(2, 8),
-    help="So many links fail in a row, a second apart, without load.",
+    help="So many links fail in a row, a second apart, at idle load.",
 )
 def main(
     run: Run,

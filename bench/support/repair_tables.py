@@ -66,12 +66,16 @@ def _in_a_row(run: Mapping[str, Any]) -> list[str]:
                 break
             served, tiers = figures["served_ms"], figures["tiers"]
             in_one = sum(count for tier, count in tiers.items() if tier in ("0", "1"))
+            lost = f"{row['lost_frames'] / row['sets']:.1f}" if number == 1 else ""
             lines.append(
                 f"| `{row['fabric']}` | {number} | {row['sets']} | {in_one} | {served['none']}"
-                f" | {served['median']} ms | {served['max']} ms |"
+                f" | {served['median']} ms | {served['max']} ms | {lost} |"
             )
-    head = "| fabric | failure in a row | sets | in one step | no new routes | median | longest |"
-    return ["", head, "|" + "---|" * 7, *lines] if lines else []
+    head = (
+        "| fabric | failure in a row | sets | in one step | no new routes | median | longest"
+        " | frames lost in a set |"
+    )
+    return ["", head, "|" + "---|" * 8, *lines] if lines else []
 
 
 def _load(row: Mapping[str, Any]) -> str:
