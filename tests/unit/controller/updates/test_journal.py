@@ -73,7 +73,7 @@ DAMAGED = {
     changed(flow_control="auto"): "flow_control: ",
     changed(fabric={}): "fabric: name is missing",
     changed(fabric=to_json(replace(RING, links=RING.links[:1], grid=None))): "cannot be reached",
-    changed(more=1): "more: ",
+    changed(more=1): "unknown key 'more'",
 }
 
 
