@@ -22,7 +22,7 @@ MAGIC = int.from_bytes(b"knclock1", "big")
 NO_LIMIT = 2**64 - 1
 
 PROGRAM = r"""
-import ctypes, json, os, select, signal, socket, struct, sys, threading, time
+import ctypes, errno, json, os, select, signal, socket, struct, sys, threading, time
 
 def took(wait):
     before = time.monotonic()
@@ -72,6 +72,46 @@ def timer(seconds):
     assert select.select([fd], [], [])[0] == [fd]
     libc.close(fd)
 
+def spec(seconds):
+    return struct.pack("ll", int(seconds), round(seconds % 1 * 1e9))
+
+def posix_timer(seconds):
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    libc, made = ctypes.CDLL(None), ctypes.c_void_p()
+    assert libc.timer_create(time.CLOCK_MONOTONIC, None, ctypes.byref(made)) == 0
+    assert libc.timer_settime(made, 0, spec(0) + spec(seconds), None) == 0
+    left = ctypes.create_string_buffer(32)
+    assert libc.timer_gettime(made, left) == 0
+    assert 0 < struct.unpack("4l", left)[3] <= seconds * 1e9
+    signal.pause()
+    assert libc.timer_delete(made) == 0
+
+def lock(kind, taking, waiting):
+    def wait(seconds):
+        libc, made = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+        holder = threading.Thread(target=getattr(libc, f"pthread_{kind}_{taking}"), args=(made,))
+        holder.start()
+        holder.join()
+        late = errno.ETIMEDOUT
+        until = spec(time.clock_gettime(time.CLOCK_REALTIME) + seconds)
+        assert getattr(libc, f"pthread_{kind}_timed{waiting}")(made, until) == late
+        until = spec(time.monotonic() + seconds)
+        clocked = getattr(libc, f"pthread_{kind}_clock{waiting}")
+        assert clocked(made, time.CLOCK_MONOTONIC, until) == late
+    return wait
+
+def futex(seconds):
+    libc, word = ctypes.CDLL(None, use_errno=True), ctypes.c_int(0)
+    number = 202 if os.uname().machine == "x86_64" else 98
+    wait, wait_bitset, private = 0, 9, 128
+    for operation, until in ((wait, seconds), (wait_bitset, time.monotonic() + seconds)):
+        before = time.monotonic()
+        words = (ctypes.byref(word), operation | private, 0, spec(until), None, -1)
+        assert libc.syscall(number, *words) == -1
+        assert ctypes.get_errno() == errno.ETIMEDOUT
+    assert libc.syscall(number, ctypes.byref(word), wait, 1, spec(seconds), None, 0) == -1
+    assert ctypes.get_errno() == errno.EAGAIN
+
 def semaphore(seconds):
     threading.Semaphore(0).acquire(timeout=seconds)
 
@@ -93,7 +133,9 @@ def stamped():
 wanted = float(sys.argv[1])
 waits = {
     "sleep": time.sleep, "poll": poll, "epoll": epoll, "timer": timer, "alarm": alarm,
-    "forked alarm": forked_alarm,
+    "forked alarm": forked_alarm, "posix timer": posix_timer, "futex": futex,
+    "mutex": lock("mutex", "lock", "lock"), "read lock": lock("rwlock", "wrlock", "rdlock"),
+    "write lock": lock("rwlock", "rdlock", "wrlock"),
     "semaphore": semaphore, "limited": limited,
     "select": lambda seconds: select.select([], [], [], seconds),
 }
@@ -172,7 +214,10 @@ def run(page: Path, *arguments: str) -> tuple[object, float]:
 
 @pytest.mark.parametrize(
     "wait",
-    ["sleep", "select", "poll", "epoll", "timer", "alarm", "forked alarm", "semaphore", "limited"],
+    [
+        *("sleep", "select", "poll", "epoll", "timer", "alarm", "forked alarm", "posix timer"),
+        *("semaphore", "mutex", "read lock", "write lock", "futex", "limited"),
+    ],
 )
 def test_a_wait_lasts_as_long_as_virtual_time_says(page: Page, wait: str) -> None:
     measured, real_s = run(page.path, "0.05", wait)
@@ -194,6 +239,9 @@ def test_a_sleeping_program_of_the_system_waits_too(page: Page) -> None:
     environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(page.path)}
     before = time.monotonic()
     subprocess.run(["sleep", "0.05"], env=environment, check=True)
+    assert time.monotonic() - before >= 0.05 * SLOW_DOWN
+    before = time.monotonic()
+    assert subprocess.run(["timeout", "0.05", "sleep", "60"], env=environment).returncode == 124
     assert time.monotonic() - before >= 0.05 * SLOW_DOWN
 
 

@@ -9,9 +9,12 @@
 //! | [`clocks`] | `clock_gettime gettimeofday time timespec_get` |
 //! | [`sleeps`] | `nanosleep clock_nanosleep usleep sleep` |
 //! | [`waits`] | `poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2` |
-//! | [`timers`] | `timerfd_settime timerfd_gettime setitimer getitimer alarm` |
+//! | [`timers`] | `timerfd_settime timerfd_gettime timer_create timer_settime timer_gettime timer_delete
+//! setitimer getitimer alarm` |
 //! | [`sockets`] | `SO_RCVTIMEO`, time stamps of packets |
-//! | [`locks`] | `pthread_cond_timedwait pthread_cond_clockwait sem_timedwait sem_clockwait` |
+//! | [`locks`] | the functions of mutexes, read-write locks, condition variables and semaphores that
+//! end in `timedlock clocklock timedrdlock clockrdlock timedwrlock clockwrlock timedwait clockwait`;
+//! `syscall` for futexes |
 //!
 //! A wait until a virtual time is a series of waits in real time, each as long as it takes at
 //! least. What stays in real time: docs/virtual-clock.md.

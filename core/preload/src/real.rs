@@ -6,9 +6,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{
-    c_int, c_uint, c_void, clockid_t, epoll_event, itimerspec, itimerval, msghdr, nfds_t, pollfd,
-    pthread_cond_t, pthread_mutex_t, sem_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t,
-    timespec,
+    c_int, c_long, c_uint, c_void, clockid_t, epoll_event, itimerspec, itimerval, msghdr, nfds_t,
+    pollfd, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, sem_t, sigevent, sigset_t, size_t,
+    sockaddr, socklen_t, ssize_t, timer_t, timespec,
 };
 
 /// A function of the next library that has its name.
@@ -104,6 +104,21 @@ real! {
         until: *const timespec,
     ) -> c_int;
     fn sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int;
+    fn pthread_mutex_clocklock(
+        mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec,
+    ) -> c_int;
+    fn pthread_rwlock_clockrdlock(
+        lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec,
+    ) -> c_int;
+    fn pthread_rwlock_clockwrlock(
+        lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec,
+    ) -> c_int;
+    fn timer_create(clock: clockid_t, event: *mut sigevent, timer: *mut timer_t) -> c_int;
+    fn timer_settime(
+        timer: timer_t, flags: c_int, new: *const itimerspec, old: *mut itimerspec,
+    ) -> c_int;
+    fn timer_gettime(timer: timer_t, current: *mut itimerspec) -> c_int;
+    fn timer_delete(timer: timer_t) -> c_int;
 }
 
 /// A value that the C library fills.
@@ -112,4 +127,35 @@ pub fn filled<T>(fill: impl FnOnce(*mut T) -> c_int) -> Option<T> {
     let filled = fill(value.as_mut_ptr()) == 0;
     // SAFETY: the C library says that it has filled it.
     filled.then(|| unsafe { value.assume_init() })
+}
+
+/// As syscall(2), without the C library: allocators call it before they can allocate, and a search
+/// for the next function of this name may allocate.
+///
+/// # Safety
+/// As the system call.
+pub unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
+    let result: c_long;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: promised by the caller; the registers are those of the kernel's interface.
+    unsafe {
+        std::arch::asm!(
+            "syscall", inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c,
+            in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _,
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "svc 0", in("x8") number, inlateout("x0") a => result, in("x1") b, in("x2") c,
+            in("x3") d, in("x4") e, in("x5") f,
+        );
+    }
+    if (-4095..0).contains(&result) {
+        // SAFETY: the address is that of this thread's errno.
+        unsafe { *libc::__errno_location() = -result as c_int };
+        return -1;
+    }
+    result
 }

@@ -1,24 +1,44 @@
-//! Timers: descriptors that become readable, and SIGALRM.
+//! Timers: descriptors that become readable, those of POSIX, and SIGALRM.
 //!
 //! The kernel's timers count real time. A thread of this library waits for the virtual time of each
-//! timer and then has the descriptor become readable, or sends the signal.
+//! timer and then has the kernel's expire at once, or sends the signal.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::{ptr, thread};
 
-use libc::{c_int, c_uint, clockid_t, itimerspec, itimerval, pollfd, ITIMER_REAL};
+use libc::{
+    c_int, c_uint, clockid_t, itimerspec, itimerval, pollfd, sigevent, timer_t, ITIMER_REAL,
+};
 
 use crate::clock::{clock, set_errno, Clock};
 use crate::real;
 use crate::units::{from_timespec, from_timeval, to_timespec, to_timeval, SECOND};
 
-/// What a timer does: a descriptor, or SIGALRM.
+/// What a timer does: a timer of the kernel by its descriptor or its address, or SIGALRM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Target {
     Descriptor(c_int),
+    Posix(usize),
     Alarm,
+}
+
+impl Target {
+    /// Have the kernel's timer expire after `ns` of real time, once; 0: never.
+    fn set_real(self, ns: u64) -> c_int {
+        let once = itimerspec { it_interval: to_timespec(0), it_value: to_timespec(ns) };
+        // SAFETY: the value is valid. The kernel refuses what is no timer any more.
+        unsafe {
+            match self {
+                Target::Descriptor(fd) => real::timerfd_settime(fd, 0, &once, ptr::null_mut()),
+                Target::Posix(timer) => {
+                    real::timer_settime(timer as timer_t, 0, &once, ptr::null_mut())
+                }
+                Target::Alarm => 0,
+            }
+        }
+    }
 }
 
 /// An armed timer.
@@ -51,8 +71,8 @@ static ANY_DESCRIPTOR: AtomicBool = AtomicBool::new(false);
 fn timers() -> MutexGuard<'static, Option<HashMap<Target, Timer>>> {
     let mut all = TIMERS.lock().unwrap_or_else(PoisonError::into_inner);
     if FORKED.swap(false, Ordering::Relaxed) {
-        // As with the kernel's timers, a child inherits descriptors, but no alarm.
-        all.get_or_insert_default().remove(&Target::Alarm);
+        // As with the kernel's timers, a child inherits descriptors alone.
+        all.get_or_insert_default().retain(|target, _| matches!(target, Target::Descriptor(_)));
     }
     all
 }
@@ -129,16 +149,10 @@ fn expire(all: &mut Option<HashMap<Target, Timer>>, target: Target) {
     if timer.interval > 0 {
         map.insert(target, Timer { at: timer.at + timer.interval, ..timer });
     }
-    match target {
-        Target::Descriptor(fd) => {
-            let once = itimerspec { it_interval: to_timespec(0), it_value: to_timespec(1) };
-            // SAFETY: the value is valid. A descriptor that is no timer any more is refused.
-            unsafe { real::timerfd_settime(fd, 0, &once, ptr::null_mut()) };
-        }
+    target.set_real(1);
+    if target == Target::Alarm {
         // SAFETY: it sends a signal to this process.
-        Target::Alarm => unsafe {
-            libc::kill(libc::getpid(), libc::SIGALRM);
-        },
+        unsafe { libc::kill(libc::getpid(), libc::SIGALRM) };
     }
 }
 
@@ -160,30 +174,76 @@ fn as_itimerspec(clock: &Clock, timer: Option<Timer>) -> itimerspec {
     itimerspec { it_interval: to_timespec(interval), it_value: to_timespec(left) }
 }
 
-/// By timer descriptor: the clock that it was created with, which the kernel does not tell.
-static CLOCKS: Mutex<Option<HashMap<c_int, clockid_t>>> = Mutex::new(None);
+/// The clock that each timer was created with, which the kernel does not tell.
+static CLOCKS: Mutex<Option<HashMap<Target, clockid_t>>> = Mutex::new(None);
 
-/// Remembers the clock.
+/// Remember the clock of a new timer.
+fn created(target: Target, id: clockid_t) {
+    if clock().is_some() {
+        let mut clocks = CLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+        clocks.get_or_insert_default().insert(target, id);
+        drop(clocks);
+        timers().as_mut().map(|map| map.remove(&target));
+    }
+}
+
+fn clock_of(target: Target) -> Option<clockid_t> {
+    let clocks = CLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    clocks.as_ref()?.get(&target).copied()
+}
+
+/// Arm a timer of the kernel in virtual time; None if it is to be armed in real time.
 ///
+/// # Safety
+/// As timer_settime(2).
+unsafe fn set_time(
+    target: Target,
+    is_absolute: bool,
+    new: *const itimerspec,
+    old: *mut itimerspec,
+) -> Option<c_int> {
+    // SAFETY: promised by the caller.
+    let new = unsafe { new.as_ref() }?;
+    let (value, interval) = (from_timespec(&new.it_value)?, from_timespec(&new.it_interval)?);
+    let clock = clock()?;
+    let base = clock.base(clock_of(target)?)?;
+    // An expiration that nobody has read is void, and the timer must exist.
+    if target.set_real(0) != 0 {
+        return Some(-1);
+    }
+    let at =
+        if is_absolute { value.saturating_sub(base) } else { clock.now().saturating_add(value) };
+    let before = set(target, armed(value, interval, at));
+    if !old.is_null() {
+        // SAFETY: promised by the caller.
+        unsafe { *old = as_itimerspec(clock, before) };
+    }
+    Some(0)
+}
+
+/// Say when a timer expires that is armed in virtual time; false if none is.
+///
+/// # Safety
+/// As timer_gettime(2).
+unsafe fn get_time(target: Target, current: *mut itimerspec) -> bool {
+    let timer = timers().as_ref().and_then(|map| map.get(&target).copied());
+    let (Some(clock), Some(timer)) = (clock(), timer) else { return false };
+    // SAFETY: promised by the caller.
+    unsafe { *current = as_itimerspec(clock, Some(timer)) };
+    true
+}
+
 /// # Safety
 /// As timerfd_create(2).
 #[no_mangle]
 pub unsafe extern "C" fn timerfd_create(id: clockid_t, flags: c_int) -> c_int {
     // SAFETY: promised by the caller.
     let fd = unsafe { real::timerfd_create(id, flags) };
-    if fd >= 0 && clock().is_some() {
-        ANY_DESCRIPTOR.store(true, Ordering::Relaxed);
-        let mut clocks = CLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-        clocks.get_or_insert_default().insert(fd, id);
-        drop(clocks);
-        forget(fd);
+    if fd >= 0 {
+        ANY_DESCRIPTOR.store(clock().is_some(), Ordering::Relaxed);
+        created(Target::Descriptor(fd), id);
     }
     fd
-}
-
-fn clock_of(fd: c_int) -> Option<clockid_t> {
-    let clocks = CLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-    clocks.as_ref()?.get(&fd).copied()
 }
 
 /// # Safety
@@ -195,42 +255,81 @@ pub unsafe extern "C" fn timerfd_settime(
     new: *const itimerspec,
     old: *mut itimerspec,
 ) -> c_int {
+    let is_absolute = flags & libc::TFD_TIMER_ABSTIME != 0;
     // SAFETY: promised by the caller.
-    let wanted = unsafe { new.as_ref() }
-        .and_then(|new| Some((from_timespec(&new.it_value)?, from_timespec(&new.it_interval)?)));
-    let virtual_ = clock().and_then(|clock| Some((clock, clock.base(clock_of(fd)?)?, wanted?)));
-    let Some((clock, base, (value, interval))) = virtual_ else {
-        // SAFETY: promised by the caller.
-        return unsafe { real::timerfd_settime(fd, flags, new, old) };
-    };
-    // An expiration that nobody has read is void, and the descriptor must be a timer.
-    let off = itimerspec { it_interval: to_timespec(0), it_value: to_timespec(0) };
-    // SAFETY: the value is valid.
-    if unsafe { real::timerfd_settime(fd, 0, &off, ptr::null_mut()) } != 0 {
-        return -1;
+    unsafe {
+        set_time(Target::Descriptor(fd), is_absolute, new, old)
+            .unwrap_or_else(|| real::timerfd_settime(fd, flags, new, old))
     }
-    let absolute = flags & libc::TFD_TIMER_ABSTIME != 0;
-    let at = if absolute { value.saturating_sub(base) } else { clock.now().saturating_add(value) };
-    let before = set(Target::Descriptor(fd), armed(value, interval, at));
-    if !old.is_null() {
-        // SAFETY: promised by the caller.
-        unsafe { *old = as_itimerspec(clock, before) };
-    }
-    0
 }
 
 /// # Safety
 /// As timerfd_gettime(2).
 #[no_mangle]
 pub unsafe extern "C" fn timerfd_gettime(fd: c_int, current: *mut itimerspec) -> c_int {
-    let timer = timers().as_ref().and_then(|map| map.get(&Target::Descriptor(fd)).copied());
-    let (Some(clock), Some(timer)) = (clock(), timer) else {
-        // SAFETY: promised by the caller.
-        return unsafe { real::timerfd_gettime(fd, current) };
-    };
     // SAFETY: promised by the caller.
-    unsafe { *current = as_itimerspec(clock, Some(timer)) };
-    0
+    unsafe {
+        if get_time(Target::Descriptor(fd), current) {
+            return 0;
+        }
+        real::timerfd_gettime(fd, current)
+    }
+}
+
+/// # Safety
+/// As timer_create(2).
+#[no_mangle]
+pub unsafe extern "C" fn timer_create(
+    id: clockid_t,
+    event: *mut sigevent,
+    timer: *mut timer_t,
+) -> c_int {
+    // SAFETY: promised by the caller.
+    let failed = unsafe { real::timer_create(id, event, timer) };
+    if failed == 0 {
+        // SAFETY: it has been filled.
+        created(Target::Posix(unsafe { *timer } as usize), id);
+    }
+    failed
+}
+
+/// # Safety
+/// As timer_settime(2).
+#[no_mangle]
+pub unsafe extern "C" fn timer_settime(
+    timer: timer_t,
+    flags: c_int,
+    new: *const itimerspec,
+    old: *mut itimerspec,
+) -> c_int {
+    let is_absolute = flags & libc::TIMER_ABSTIME != 0;
+    // SAFETY: promised by the caller.
+    unsafe {
+        set_time(Target::Posix(timer as usize), is_absolute, new, old)
+            .unwrap_or_else(|| real::timer_settime(timer, flags, new, old))
+    }
+}
+
+/// # Safety
+/// As timer_gettime(2).
+#[no_mangle]
+pub unsafe extern "C" fn timer_gettime(timer: timer_t, current: *mut itimerspec) -> c_int {
+    // SAFETY: promised by the caller.
+    unsafe {
+        if get_time(Target::Posix(timer as usize), current) {
+            return 0;
+        }
+        real::timer_gettime(timer, current)
+    }
+}
+
+/// # Safety
+/// As timer_delete(2).
+#[no_mangle]
+pub unsafe extern "C" fn timer_delete(timer: timer_t) -> c_int {
+    timers().as_mut().map(|map| map.remove(&Target::Posix(timer as usize)));
+    // SAFETY: promised by the caller.
+    unsafe { real::timer_delete(timer) }
 }
 
 /// # Safety
