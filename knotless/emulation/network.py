@@ -62,7 +62,7 @@ class EmulatedFabric:
         Processor time, in microseconds, for which virtual time waits for the next packets of a host
         that has more to send.
     virtual_clock : bool
-        Whether programs on hosts see virtual time (docs/virtual-clock.md).
+        Whether programs on hosts see virtual time (docs/virtual-clock.md); plain links have none.
     watchdog : mapping, optional
         The keys of a link's watchdog in docs/emulator-protocol.md. None: there is none.
     pause_share : float, optional
@@ -152,7 +152,7 @@ class EmulatedFabric:
     timing: Mapping[str, float] | None = None
     slow_down: float = 1.0
     host_wait_us: int = 2000
-    virtual_clock: bool = False
+    virtual_clock: bool = True
     watchdog: Mapping[str, Any] | None = None
     pause_share: float | None = None
     broadcast_limit: Mapping[str, float] | None = None
@@ -186,6 +186,7 @@ class EmulatedFabric:
     def __post_init__(self) -> None:
         self.names = names_of(self.name)
         self.priority = options.priority(self.priority)
+        self.virtual_clock = self.virtual_clock and self.links == "emulated"
         if self.openflow_port is None:
             is_needed = self.tls or self.controller == "remote"
             self.openflow_port = control.OPENFLOW_PORT if is_needed else 0

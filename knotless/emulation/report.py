@@ -40,7 +40,7 @@ def report(names: Names) -> dict[str, Any] | None:
     their status, null if unavailable; of several controllers that of the active one, at
     ``controller_url``. ``cut`` lists the links that ``knotless cut`` has cut, null if unknown;
     ``stopped`` the switches that ``knotless switch stop`` has stopped; ``real_time_programs`` the
-    programs on hosts without virtual time, null without ``--virtual-clock``; ``interfaces`` the
+    programs on hosts without virtual time, null with ``--no-virtual-clock``; ``interfaces`` the
     names of nodes in those of their interfaces and bridges, where they differ. A controller or an
     Open vSwitch that a user has started by hand, after ours has ended, counts as the fabric's part.
     A part's ``answers`` tells whether it does, null if it was not asked.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -25,23 +26,29 @@ def program_environment(
 
     They mark it as the fabric's, so that it ends with it, and tell it the ``priority`` of the
     fabric, which programs that measure times take as well. With ``virtual_clock`` it sees virtual
-    time; it must be linked dynamically, see docs/virtual-clock.md. ``several_hosts`` is for a
-    program with sockets in more than one host.
+    time; it must be linked dynamically, see docs/virtual-clock.md. The address sanitizer, which
+    wants to be the first library, takes it as well. ``several_hosts`` is for a program with sockets
+    in more than one host.
     """
     environment = {MARK: names.name, VARIABLE: str(priority)}
     if several_hosts:
         environment[SENDERS_MARK] = names.name
     if virtual_clock:
-        environment |= {"LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(names.clock_page)}
+        users = os.environ.get("ASAN_OPTIONS")
+        environment |= {
+            "LD_PRELOAD": str(LIBRARY),
+            "KNOTLESS_CLOCK": str(names.clock_page),
+            "ASAN_OPTIONS": ":".join(filter(None, [users, "verify_asan_link_order=0"])),
+        }
     return environment
 
 
 def programs_in_real_time(names: Names, hosts: Iterable[str]) -> list[str]:
-    """Return the programs that run on hosts and have no virtual time, as ``h1: sudo (4711)``.
+    """Return the programs that run on hosts and have no virtual time, each with the reason.
 
-    They ignore the library, as programs with the set-user-ID bit, statically linked ones and most
-    of Go do, were started without it, or cannot read it. The hosts' own shells do not count: they
-    are older than the page.
+    As ``h1: still (4711, linked statically)``. They ignore the library, as programs with the
+    set-user-ID bit, statically linked ones and most of Go do, were started without it, or cannot
+    read it. The hosts' own shells do not count: they are older than the page.
     """
     spaces = {}
     for host in hosts:
@@ -52,9 +59,19 @@ def programs_in_real_time(names: Names, hosts: Iterable[str]) -> list[str]:
     for pid in sorted(process.pid for process in living):
         place = Path("/proc") / str(pid)
         with suppress(OSError):  # it may have ended
-            follows = f" {names.clock_page}\n" in (place / "maps").read_text(errors="replace")
+            maps = (place / "maps").read_text(errors="replace")
             is_shell = SHELL_MARK.encode() in (place / "cmdline").read_bytes()
-            if not follows and not is_shell:
+            if f" {names.clock_page}\n" not in maps and not is_shell:
                 name = (place / "comm").read_text(errors="replace").strip()
-                programs.append(f"{spaces[(place / 'ns' / 'net').stat().st_ino]}: {name} ({pid})")
+                host = spaces[(place / "ns" / "net").stat().st_ino]
+                programs.append(f"{host}: {name} ({pid}, {_reason(place, maps)})")
     return programs
+
+
+def _reason(place: Path, maps: str) -> str:
+    """Return why a program in /proc with this memory map has no virtual time."""
+    if "/ld-" not in maps:
+        return "linked statically"
+    if LIBRARY.name.encode() not in (place / "environ").read_bytes():
+        return "started without it"
+    return "set-user-ID, or may not read its library"

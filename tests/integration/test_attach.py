@@ -18,6 +18,7 @@ from knotless.emulation.running_fabric import RunningFabric
 from knotless.routing.request import PlanRequest
 from tests.support import REPOSITORY
 from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
+from tests.support.lab_terminal import Terminal
 from tests.support.waiting import HANG_S
 
 PAGE = REPOSITORY / "docs" / "tutorials" / "into-a-running-fabric.md"
@@ -70,10 +71,8 @@ def test_the_commands_of_the_tutorial_do_what_it_says(knotless: Knotless, names:
 
 @pytest.fixture(scope="module")
 def fabric() -> Iterator[EmulatedFabric]:
-    """Return a fabric with virtual time for programs, which these tests share."""
-    with new_fabric(
-        new_names(), "ring,3", PlanRequest(engine="updown"), virtual_clock=True
-    ) as running:
+    """Return a fabric which these tests share."""
+    with new_fabric(new_names(), "ring,3", PlanRequest(engine="updown")) as running:
         yield running
 
 
@@ -95,6 +94,23 @@ def test_a_program_has_its_own_status_input_and_environment(
         == fabric.host("h1").cmd("readlink /proc/self/ns/net /proc/self/ns/mnt").split()
     )
     assert knotless(*own, "pwd", cwd=tmp_path).stdout == f"{tmp_path}\n"
+
+
+def test_a_shell_on_a_host_has_the_terminal(
+    fabric: EmulatedFabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    terminal = Terminal(COMMAND, "attach", "--name", fabric.names.name, "h1")
+    try:
+        terminal.type("sh -c 'echo be\"\"gun; exec sleep 600'\n")
+        terminal.expect("begun")
+        terminal.type("\x03")
+        terminal.type('echo st""atus $?\n')
+        terminal.expect(f"status {128 + signal.SIGINT}")
+        terminal.type("exit 3\n")
+        assert terminal.wait() == 3
+    finally:
+        terminal.close()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -21,6 +22,7 @@ from knotless.emulation.names import (
     CREDIT_DIRECTORY,
     NETNS_DIRECTORY,
     RUN_DIRECTORY,
+    Names,
 )
 from knotless.emulation.network import EmulatedFabric
 from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
@@ -32,7 +34,7 @@ CLOCK = ("date", "+%s.%N")
 
 @pytest.fixture(scope="module")
 def fabric() -> Iterator[EmulatedFabric]:
-    with new_fabric(new_names(), "ring,3", virtual_clock=True, slow_down=10) as running:
+    with new_fabric(new_names(), "ring,3", slow_down=10) as running:
 
         def is_behind() -> bool:
             status = running.daemon.status()
@@ -88,8 +90,11 @@ def test_programs_that_do_not_follow_are_counted_and_named(
     plain = host.popen(["env", "-u", "LD_PRELOAD", "sleep", "600"], **quiet)
     as_root = host.popen([*NOBODY, str(privileged), "600"], **quiet)
     try:
-        expected = [f"h2: sleep ({plain.pid})", f"h2: asroot ({as_root.pid})"]
-        expected.sort(key=lambda text: int(text.split("(")[1][:-1]))
+        expected = [
+            f"h2: sleep ({plain.pid}, started without it)",
+            f"h2: asroot ({as_root.pid}, set-user-ID, or may not read its library)",
+        ]
+        expected.sort(key=lambda text: int(re.findall("[0-9]+", text)[1]))
 
         def shown() -> list[str]:
             done = knotless("status", "--name", fabric.name, "--json")
@@ -104,6 +109,34 @@ def test_programs_that_do_not_follow_are_counted_and_named(
             program.kill()
             program.wait()
     until("none", lambda: shown() == [])
+
+
+def test_exec_says_by_how_much_a_static_program_is_wrong(
+    fabric: EmulatedFabric, knotless: Knotless, tmp_path: Path
+) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("needs cc")
+    (tmp_path / "program.c").write_text(
+        "#include <unistd.h>\nint main(void) { sleep(3); return 5; }\n"
+    )
+    command = ("cc", "-static", "-o", "still", "program.c")
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANG_S)
+    done = knotless("exec", "--name", fabric.name, "h1", str(tmp_path / "still"))
+    assert (done.returncode, done.stdout) == (5, "")
+    assert re.fullmatch(
+        r"knotless: the fabric ran (\d+\.\d) times slower than real time: rates are \1 times too"
+        r" low, and times too long if measured by h1: still \(\d+, linked statically\), without"
+        r" virtual time\n",
+        done.stderr,
+    )
+    followed = knotless("exec", "--name", fabric.name, "h1", "sleep", "0.3")
+    assert (followed.returncode, followed.stderr) == (0, "")
+
+
+def test_the_option_leaves_programs_in_real_time(names: Names) -> None:
+    with new_fabric(names, "ring,3", virtual_clock=False) as running:
+        assert "LD_PRELOAD" not in running.program_environment()
+        assert running.host("h1").cmd("printenv LD_PRELOAD") == ""
 
 
 STATIC = {
@@ -156,11 +189,13 @@ def test_a_stored_run_names_static_programs(
     assert run.exit_code == 0, run.output
     result = json.loads(run.stdout)
     named = [row["real_time_programs"] for row in result["rows"]]
-    assert all(one in [[f"h1: still ({pid})"] for pid in pids] for one in named), named
+    assert all(
+        one in [[f"h1: still ({pid}, linked statically)"] for pid in pids] for one in named
+    ), named
     stored = json.loads((Path(result["report"]).parent / "run.json").read_text())
     assert [row["real_time_programs"] for row in stored["rows"]] == [
         row["real_time_programs"] for row in result["rows"]
     ]
     text = Path(result["report"]).read_text()
     assert f"{len(pids)} programs on hosts had no virtual time, so that what they measured" in text
-    assert all(f"h1: still ({pid})" in text for pid in pids[:4])
+    assert all(f"h1: still ({pid}, " in text for pid in pids[:4])

@@ -1,4 +1,4 @@
-"""``knotless lab`` on a pseudo-terminal, as a student uses it."""
+"""Programs on a pseudo-terminal, and ``knotless lab`` there, as a student uses it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from tests.support.waiting import LIMIT_S, Limit
 PROMPT = "mininet> "
 
 
-class Lab:
-    """``knotless lab`` at a terminal, started in ``directory``."""
+class Terminal:
+    """A program whose terminal this is, started in ``directory``."""
 
     def __init__(self, *words: str, directory: Path | None = None) -> None:
         self._terminal, program_side = pty.openpty()
         self.process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("knotless")), "lab", *words],
+            ["setsid", "--ctty", *words],
             stdin=program_side,
             stdout=program_side,
             stderr=program_side,
-            start_new_session=True,
             cwd=directory,
             env={**os.environ, "TERM": "dumb"},
         )
@@ -49,18 +48,6 @@ class Lab:
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
 
-    def say(self, line: str) -> str:
-        """Type a line at the prompt, and return what is shown until the next prompt."""
-        self.type(f"{line}\n")
-        return self.expect(PROMPT).replace("\r", "")
-
-    def say_until(self, line: str, text: str, limit_s: float = LIMIT_S) -> str:
-        """Repeat a line until its answer contains ``text``; return that answer."""
-        limit = Limit(limit_s)
-        while text not in (answer := self.say(line)):
-            limit.check(f"{text!r} in {answer!r}")
-        return answer
-
     def wait(self, limit_s: float = LIMIT_S) -> int:
         """Read until it ends, and return its exit status."""
         limit = Limit(limit_s)
@@ -77,3 +64,23 @@ class Lab:
         self.process.kill()
         self.process.wait()
         os.close(self._terminal)
+
+
+class Lab(Terminal):
+    """``knotless lab`` at a terminal."""
+
+    def __init__(self, *words: str, directory: Path | None = None) -> None:
+        command = str(Path(sys.executable).with_name("knotless"))
+        super().__init__(command, "lab", *words, directory=directory)
+
+    def say(self, line: str) -> str:
+        """Type a line at the prompt, and return what is shown until the next prompt."""
+        self.type(f"{line}\n")
+        return self.expect(PROMPT).replace("\r", "")
+
+    def say_until(self, line: str, text: str, limit_s: float = LIMIT_S) -> str:
+        """Repeat a line until its answer contains ``text``; return that answer."""
+        limit = Limit(limit_s)
+        while text not in (answer := self.say(line)):
+            limit.check(f"{text!r} in {answer!r}")
+        return answer

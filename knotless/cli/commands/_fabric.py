@@ -106,8 +106,9 @@ _EMULATION = [
         help="Virtual time passes at most 1/K times as fast as real time.",
     ),
     click.option(
-        "--virtual-clock",
-        is_flag=True,
+        "--virtual-clock/--no-virtual-clock",
+        default=True,
+        show_default=True,
         help="Programs on hosts see virtual time: their clocks, sleeps and time limits.",
     ),
     priority_option,

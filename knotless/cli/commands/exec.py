@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import click
@@ -22,6 +22,10 @@ EXAMPLE = """\b
 Example: knotless exec h1 ping -c 3 h3
          knotless exec --name my-fabric h1 iperf3 -s -1
 """
+_OF_KEYS = (signal.SIGINT, signal.SIGQUIT)
+"""Signals that the keys of a terminal send to all programs in its foreground."""
+_PASSED_ON = (*_OF_KEYS, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_FIRST_LOOK_S, _LONGEST_BETWEEN_LOOKS_S = 0.5, 60.0
 
 
 @click.command(
@@ -36,34 +40,69 @@ def command(name: str | None, host: str, words: tuple[str, ...]) -> None:
     """Run PROGRAM on HOST of a running fabric, as at its prompt.
 
     Input, output and exit status are the program's. It ends with the fabric. In its arguments,
-    names of hosts stand for their addresses. At its end a line says by how much the rates and times
-    that it has measured are wrong, if the fabric was slower than real time.
+    names of hosts stand for their addresses. It sees virtual time, so that a busy machine does not
+    change the rates that it measures. Where it does not, a line at its end says by how much they
+    are wrong, if the fabric was slower than real time.
     """
     running = RunningFabric(observed(name))
-    measured = RealTimeMeasurement(running)
-    if not measured.may_be_wrong:
+    if running.links == "plain":
         replace_by(running, host, words)
-    status = run_on(running, host, words)
+    measured = RealTimeMeasurement(running)
+    status = run_on(running, host, words, lambda: measured.look(host))
     if caution := measured.caution():
         say(f"knotless: {caution}", err=True)
     sys.exit(status)
 
 
-def run_on(running: RunningFabric, host: str, words: Sequence[str]) -> int:
+def run_on(
+    running: RunningFabric, host: str, words: Sequence[str], look: Callable[[], None]
+) -> int:
     """Run a program on a host, as nice to others as all of the fabric; return its exit status.
 
-    It gets the signals that this process gets, and ends with it. Raises EmulationError if there is
-    no such host or program.
+    It gets the signals that this process gets, stops with it and ends with it. ``look`` is called
+    now and then while it runs. Raises EmulationError if there is no such host or program.
     """
-    argv = running.program_on(host, words)
+    argv = ["setpriv", "--pdeathsig", "KILL", "--"]
+    argv += running.program_on(host, words)
+    sys.stdout.flush()
     running.prioritise()
-    ends_with_us = ["setpriv", "--pdeathsig", "KILL", "--"]
-    with subprocess.Popen([*ends_with_us, *argv], env=environment_of(running)) as program:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has it from the terminal
-        for each in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(each, lambda number, _frame: program.send_signal(number))
-        status = program.wait()
-    return status if status >= 0 else 128 - status
+    numbers, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake)
+    for each in (signal.SIGCHLD, *_PASSED_ON):
+        if signal.getsignal(each) is not signal.SIG_IGN:  # as for nohup(1)
+            signal.signal(each, lambda *_: None)
+    # Python ignores SIGPIPE, and so would the program.
+    pid = os.posix_spawnp(argv[0], argv, environment_of(running), setsigdef=[signal.SIGPIPE])
+    look_s = _FIRST_LOOK_S
+    while True:
+        if not select.select([numbers], [], [], look_s)[0]:
+            look()
+            look_s = min(2 * look_s, _LONGEST_BETWEEN_LOOKS_S)
+            continue
+        for number in os.read(numbers, 64):
+            if number != signal.SIGCHLD:
+                if number not in _OF_KEYS or not _is_in_foreground():
+                    os.kill(pid, number)
+                continue
+            ended, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+            if ended and os.WIFSTOPPED(status):
+                os.kill(os.getpid(), signal.SIGSTOP)  # so that a shell sees a stopped job
+                os.kill(pid, signal.SIGCONT)
+            elif ended:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+
+
+def _is_in_foreground() -> bool:
+    """Whether keys of our terminal send signals to us, and so to our program."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    finally:
+        os.close(terminal)
 
 
 def environment_of(running: RunningFabric) -> dict[str, str]:
