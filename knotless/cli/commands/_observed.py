@@ -14,12 +14,13 @@ def observed(name: str | None) -> Names:
     Without a ``name`` it is the only fabric that runs, or else the default. Raises
     :class:`EmulationError` if it does not run, or if no fabric can run here.
     """
-    require_fabrics()
     if name is None:
         running = state.running_fabrics()
         name = running[0] if len(running) == 1 else DEFAULT_NAME
         if name != DEFAULT_NAME:
             say(f"fabric {name}", err=True)
     names = names_of(name)
-    state.require_running(names)
+    if name not in state.running_fabrics():
+        require_fabrics()
+        raise state.no_fabric(name)
     return names

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from knotless.cli.commands import status
 from knotless.cli.commands._observed import observed
 from knotless.cli.main import main
 from knotless.emulation import names as naming
@@ -92,3 +93,26 @@ def test_rights_come_before_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for words in (*OBSERVING, *CHANGING):
         done = call(*words)
         assert (done.exit_code, done.stderr[:38]) == (2, "knotless: running fabrics needs root; ")
+
+
+def test_what_looks_at_a_running_fabric_tries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tries() -> None:
+        raise AssertionError("it was tried whether fabrics can run")
+
+    monkeypatch.setattr(requirements, "why_not", tries)
+    runs("lab2")
+    assert observed(None).name == "lab2"
+    done = call("status", "--json")
+    assert [one["name"] for one in json.loads(done.stdout)["fabrics"]] == ["lab2"]
+
+
+def test_status_of_who_may_not_look_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> list[str]:
+        raise PermissionError(tmp_path)
+
+    monkeypatch.setattr(status, "running_names", refuse)
+    monkeypatch.setattr(requirements, "why_not", lambda: "needs root")
+    done = call("status")
+    assert (done.exit_code, done.stderr[:38]) == (2, "knotless: running fabrics needs root; ")
