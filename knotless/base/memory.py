@@ -113,6 +113,7 @@ class Cost(Enum):
     )
     LISTED_PATH = 6, "listed path, and switch or listed path", "importers/neutral/fabric.py"
     SWITCH_PAIR = 26, "pair of switches in a plan, with broadcast trees", "routing/plan.py"
+    TURN = 18, "turn at a switch, from a channel to a channel", "routing/plan.py"
     HOP = 30, "channel of a path that is written out, with VLANs", "routing/path_memory.py"
     NEXT_HOP = 12, "destination at a switch, in a balanced table", "routing/graphs/balance.py"
     NEXT_HOPS = 16, "switch or channel, and destination", "routing/graphs/next_hop_sets.py"

@@ -318,14 +318,15 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
     groups_of(fabric, dict(request.multicast))
-    needed = Cost.SWITCH_PAIR.bytes_for(len(fabric.switches) ** 2)
-    refuse_beyond(f"{fabric.name}: planning it", needed, PlanError)
     apart = next((i for i, part in enumerate(parts(fabric, NO_FAILURES)) if part), None)
     if apart is not None:
         first, other = fabric.switches[0].name, fabric.switches[apart].name
         raise PlanError(f"{fabric.name} is not connected: no path from {first} to {other}")
     began = time.perf_counter()
     channels = channels_of(fabric)
+    turns = int((np.bincount(channels.tail) ** 2).sum())
+    needed = Cost.SWITCH_PAIR.bytes_for(len(fabric.switches) ** 2) + Cost.TURN.bytes_for(turns)
+    refuse_beyond(f"{fabric.name}: planning it", needed, PlanError)
     root_index = None if root is None else fabric.switch_index[root]
     task = Task(fabric, channels, vcs, request.select, root_index)
     routes = engine.route(task)

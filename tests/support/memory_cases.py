@@ -173,6 +173,7 @@ CASES: dict[str, tuple[Cost | None, Callable[[], Work]]] = {
     "routers": (Cost.ROUTER_PAIR, _routers),
     "listed-paths": (Cost.LISTED_PATH, _neutral),
     "plan": (Cost.SWITCH_PAIR, lambda: _plan("torus,40,40", "dor")),
+    "turns": (Cost.TURN, lambda: _plan("fullmesh,200", "updown")),
     "paths": (Cost.HOP, _paths),
     "tables": (Cost.NEXT_HOP, lambda: _plan("dragonflyplus,l=10,s=10,h=5,p=10", "dragonflyplus")),
     "sets": (Cost.NEXT_HOPS, lambda: _plan("fattree3,24", "updown", multipath="ecmp")),
