@@ -6,14 +6,18 @@ The build of the site runs the blocks marked `sh run` (test_site.py).
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
 from docs.generator.shell import BLOCK, Shell
+from knotless.cli.main import main
 from tests.support import REPOSITORY
 from tests.support.every import holds_for_every
 
@@ -95,3 +99,29 @@ def test_the_list_names_tests_that_exist_and_commands_on_pages() -> None:
         assert (REPOSITORY / row["test"]).is_file(), row
         used = [command for command in EVERY if re.fullmatch(row["commands"], command)]
         assert used, row
+
+
+def parse(words: list[str]) -> None:
+    """Read the arguments and options of a command line, without running it."""
+    command: click.Command | None = main
+    context = click.Context(main)
+    while isinstance(command, click.Group):
+        name, words = words[0], words[1:]
+        command = command.get_command(context, name)
+        assert command is not None, name
+        context = click.Context(command, context, name)
+    assert command is not None
+    command.make_context(context.info_name, words, context.parent)
+
+
+def test_commands_that_other_tests_run_have_these_options(shell: Shell) -> None:
+    """Those tests run such a command; here is seen that every option and value on pages exists."""
+
+    def is_parsed(command: str) -> None:
+        line = command.split("knotless ", 1)[1].split(" > ")[0]
+        with chdir(shell.folder):
+            parse(shlex.split(line))
+
+    holds_for_every(is_parsed, [command for command in EVERY if listed(command)])
+    with pytest.raises(click.NoSuchOption):
+        parse(["run", "deadlock", "--quik"])
