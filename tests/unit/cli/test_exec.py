@@ -20,10 +20,8 @@ from knotless.cli.commands.exec import run_on
 
 class Here:
     environment = {}
-    def command_on(self, host, argv):
+    def program_on(self, host, argv):
         return list(argv)
-    def words_on(self, argv):
-        return argv
     def prioritise(self):
         pass
 
