@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from knotless.base import forwarding_loops
 from knotless.base.broadcasts import problems as broadcast_problems
 from knotless.base.pause_storms import problems as storm_problems
 
@@ -24,6 +25,7 @@ def link_problems(status: Mapping[str, Any]) -> list[str]:
     past = status.get("past", ())
     return [
         *([f"deadlock: {deadlock_text(deadlock['cycle'])}"] if deadlock else []),
+        *forwarding_loops.problems(status),
         *storm_problems(status),
         *broadcast_problems(status),
         *(
@@ -35,7 +37,14 @@ def link_problems(status: Mapping[str, Any]) -> list[str]:
 
 
 def measurement_notes(status: Mapping[str, Any]) -> list[str]:
-    """Return why what was measured since the last reset does not count, where that is over."""
+    """Return why what was measured since the last reset does not count, where that is over.
+
+    Loops of frames that are over are named as well.
+    """
     return [
-        f"measurements since the last reset do not count: {line}" for line in status.get("past", ())
+        *(
+            f"measurements since the last reset do not count: {line}"
+            for line in status.get("past", ())
+        ),
+        *forwarding_loops.past(status),
     ]

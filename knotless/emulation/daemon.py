@@ -149,6 +149,12 @@ class Daemon:
         """Return the current deadlock as in :meth:`status`, with the flows that wait; or None."""
         return self._ordered(self.request("deadlock")["deadlock"])
 
+    def loops(self, status: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+        """Return the frames on each channel of the loops of ``status``; of none if all are past."""
+        if not any(loop["present"] for loop in status.get("loops", ())):
+            return []
+        return list(self.request("loops")["loops"])
+
     def _ordered(self, deadlock: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return a deadlock of the emulator in the order that :class:`Deadlock` defines."""
         if deadlock is None:

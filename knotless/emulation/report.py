@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from knotless.base.errors import KnotlessError
 from knotless.base.pause_storms import name_flows
-from knotless.emulation import controller, health, ovs_process, rest, state
+from knotless.emulation import controller, forwarding_loops, health, ovs_process, rest, state
 from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.health import Answer, Question
@@ -20,14 +20,18 @@ from knotless.emulation.virtual_clock import programs_in_real_time
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats import files
 
-_EMULATOR, _CONTROLLER = "emulator", "controller"
+_EMULATOR, _CONTROLLER, _SWITCHES = "emulator", "controller", "ovs-vswitchd"
 
 
 class _Links(NamedTuple):
-    """The status of emulated links, and which links are cut; None where it is unknown."""
+    """The status of emulated links, and which links are cut; None where it is unknown.
+
+    ``loops`` are the frames that go round: see :func:`forwarding_loops.find_reasons`.
+    """
 
     status: dict[str, Any] | None = None
     cut: list[dict[str, object]] | None = None
+    loops: forwarding_loops.Hops = ()
 
 
 def report(names: Names) -> dict[str, Any] | None:
@@ -57,9 +61,14 @@ def report(names: Names) -> dict[str, Any] | None:
         part["answers"] = answers[role].problem is None if role in answers else None
     url, controller_status = _active(fabric_state, answers)
     links = answers.get(_EMULATOR, Answer())
-    emulator, cut = links.value or _Links()
+    emulator, cut, loops = links.value or _Links()
+    if emulator is not None:
+        pids = {role: part["pid"] for role, part in parts.items() if part["answers"]}
+        reasons = loop_reasons(names, emulator, loops, pids)
+        emulator = forwarding_loops.with_reasons(emulator, reasons)
     unread = _unanswered(fabric_state, answers)
-    if fabric_state.is_ready and fabric_state.settings.get("links") == "plain":
+    plain = fabric_state.is_ready and fabric_state.settings.get("links") == "plain"
+    if plain:
         try:
             cut = _cuts(names)
         except KnotlessError as error:
@@ -96,6 +105,7 @@ def report(names: Names) -> dict[str, Any] | None:
             emulator=emulator,
             cut=[str(Cut.from_json(one)) for one in cut or ()],
             stopped=stopped,
+            plain=plain,
             interfaces=interfaces,
         ),
         "advice": advice,
@@ -138,6 +148,23 @@ def link_status(daemon: Daemon, fabric: Fabric) -> dict[str, Any]:
     status = daemon.status()
     name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
     return status
+
+
+def loop_reasons(
+    names: Names, status: Mapping[str, Any], hops: forwarding_loops.Hops, pids: Mapping[str, int]
+) -> forwarding_loops.Reasons:
+    """Return what sends frames on in loops; nothing if there are none or the fabric is unknown.
+
+    ``pids`` are the processes of the parts that answer.
+    """
+    if not hops:
+        return {}
+    try:
+        fabric = files.read(names.fabric_file)
+    except KnotlessError:
+        return {}
+    switches = {role: pid for role, pid in pids.items() if role.startswith(_SWITCHES)}
+    return forwarding_loops.find_reasons(names, fabric, status["loops"], hops, switches)
 
 
 def _real_time_programs(names: Names, fabric_state: State) -> list[str] | None:
@@ -189,7 +216,7 @@ def _questions(
     for role, pid in alive.items():
         if role.startswith("ovsdb-server"):
             questions[role] = Question(pid, partial(health.ask_database, names, role))
-        elif role.startswith("ovs-vswitchd"):
+        elif role.startswith(_SWITCHES):
             questions[role] = Question(pid, partial(health.ask_switch_daemon, names, pid))
         elif role == _EMULATOR:
             questions[role] = Question(pid, partial(ask_emulator, names))
@@ -223,10 +250,11 @@ def _ask_for_deadlock(names: Names) -> object:
 
 def _ask_emulator(names: Names) -> _Links:
     fabric = files.read(names.fabric_file)
-    status = link_status(Daemon(names.emulator_socket, fabric.switch_index), fabric)
+    daemon = Daemon(names.emulator_socket, fabric.switch_index)
+    status = link_status(daemon, fabric)
     fabric_state = state.read(names)
     is_ready = fabric_state is not None and fabric_state.is_ready
-    return _Links(status, _cuts(names) if is_ready else None)
+    return _Links(status, _cuts(names) if is_ready else None, daemon.loops(status))
 
 
 def _cuts(names: Names) -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.base.flow_control import FlowControl
+from knotless.base.forwarding_loops import NOT_WATCHED
 from knotless.base.link_problems import link_problems, measurement_notes
 from knotless.base.printable import listed
 from knotless.emulation.names import DEFAULT_NAME
@@ -111,15 +112,18 @@ def fabric_notes(
     emulator: Mapping[str, Any] | None = None,
     cut: Sequence[str] = (),
     stopped: Sequence[str] = (),
+    plain: bool = False,
     interfaces: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return what is to be known although it is no problem, one line each.
 
     ``controller`` and ``emulator`` are their status. ``cut`` and ``stopped`` are what users cut and
-    stopped, as text. ``interfaces`` are the nodes with numbered interfaces, with the name that
-    begins those.
+    stopped, as text; ``plain`` tells that links are not emulated. ``interfaces`` are the nodes with
+    numbered interfaces, with the name that begins those.
     """
     lines = measurement_notes(emulator or {})
+    if plain:
+        lines.append(NOT_WATCHED)
     if controller:
         if routes := routes_text(controller):
             lines.append(f"routes: {routes}")

@@ -13,7 +13,7 @@ from typing import Any
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.files import read_text
 from knotless.base.link_problems import deadlock_text
-from knotless.emulation import report, rest, running_traffic, state
+from knotless.emulation import forwarding_loops, report, rest, running_traffic, state
 from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.frames import Frames
@@ -72,6 +72,8 @@ class LiveFabric:
         self._parts: Mapping[str, Mapping[str, Any]] = {}
         self._processes: list[str] = []
         self._silent: dict[str, str] = {}
+        self._reasons: forwarding_loops.Reasons = {}
+        """What sends frames on in loops."""
         self._stopped: list[str] = []
         self._links: dict[str, Any] | None = None
         """The last status of the emulator; None if it does not answer."""
@@ -97,20 +99,30 @@ class LiveFabric:
         )
 
     async def _ask_parts_for_ever(self) -> None:
-        """Tell which parts run and do not answer, as ``knotless status`` does."""
+        """Tell which parts run and do not answer, and who sends on what goes round in a loop.
+
+        Both are told as ``knotless status`` does.
+        """
         while True:
-            try:
-                silent = await asyncio.to_thread(self._ask_parts)
-            except KnotlessError:
-                silent = {}
-            if silent != self._silent:
-                self._silent = silent
+            told: tuple[dict[str, str], forwarding_loops.Reasons] = {}, {}
+            with suppress(KnotlessError):
+                told = await asyncio.to_thread(self._ask_parts)
+            if told != (self._silent, self._reasons):
+                self._silent, self._reasons = told
                 self._show()
             await asyncio.sleep(PARTS_EVERY_S)
 
-    def _ask_parts(self) -> dict[str, str]:
+    def _ask_parts(self) -> tuple[dict[str, str], forwarding_loops.Reasons]:
         running = state.require_running(self._names)
-        return report.silent_parts(self._names, running, report.parts_of(self._names, running))
+        parts = report.parts_of(self._names, running)
+        silent = report.silent_parts(self._names, running, parts)
+        links, sampled = self._links, self._sampled
+        if links is None or sampled is None or sampled.daemon is None:
+            return silent, {}
+        pids = {role: part["pid"] for role, part in parts.items() if part["alive"]}
+        asked = {role: pid for role, pid in pids.items() if role not in silent}
+        hops = sampled.daemon.loops(links)
+        return silent, report.loop_reasons(self._names, links, hops, asked)
 
     def _rest(self) -> rest.Address:
         return rest.Controller(self._names).address
@@ -127,20 +139,24 @@ class LiveFabric:
         fabric = self._state.get("fabric") or {}
         controller = self._state.get("controller") or {}
         answers = controller if controller.get("reachable") else None
-        knot = None if self._links is None else self._links["deadlock"]
+        links = self._links
+        if links is not None:
+            links = forwarding_loops.with_reasons(links, self._reasons)
+        knot = None if links is None else links["deadlock"]
         return {
             "problems": fabric_problems(
                 phase="ready" if fabric.get("running") else "dead",
                 processes=self._processes,
                 controller=answers,
-                emulator=self._links,
+                emulator=links,
                 unread=list(self._unread()),
             ),
             "notes": fabric_notes(
                 controller=answers,
-                emulator=self._links,
+                emulator=links,
                 cut=[str(Cut.from_json(one)) for one in self._state.get("cut") or ()],
                 stopped=self._stopped,
+                plain=self._sampled is not None and self._sampled.daemon is None,
             ),
             "reason": None if knot is None else deadlock_reason(answers),
             "advice": []

@@ -13,6 +13,7 @@ from knotless.emulation import wiring
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import NICE, REALTIME_PRIORITIES, REVALIDATOR, Part, Priority
+from knotless.emulation.report import report
 from knotless.topologies import load
 from tests.support.fabric_fixtures import new_names
 
@@ -31,6 +32,13 @@ def fabric() -> Iterator[EmulatedFabric]:
 def test_state_and_sockets_are_roots_alone(fabric: EmulatedFabric) -> None:
     assert fabric.names.directory.stat().st_mode & 0o777 == 0o700
     assert fabric.names.ovs_directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_status_says_what_is_not_watched(fabric: EmulatedFabric) -> None:
+    shown = report(fabric.names)
+    assert shown is not None
+    assert shown["notes"][0] == "links are plain: forwarding loops and deadlocks are not watched"
+    assert shown["problems"] == []
 
 
 def test_hosts_offload_nothing_and_speak_no_ipv6(fabric: EmulatedFabric) -> None:

@@ -30,6 +30,7 @@ class FakeFabric:
             for switch in fabric.switches
         }
         self.problems: list[str] = []
+        self.loops: list[dict[str, Any]] = []
         self.last_change: dict[str, Any] | None = None
         self.pausing_hosts: list[dict[str, Any]] = []
         self.changes: list[dict[str, Any]] = []
@@ -73,6 +74,9 @@ class FakeFabric:
             picture = Picture(self.fabric)
             channels = [self._channel(channel) for channel in picture.channels]
             return {"now_us": self.now_us, "channels": channels, "lost_frames": 0, "nfqueue": {}}
+        if request["do"] == "loops":
+            hop = {"switch": "s2", "port": 3, "frame": "ff" * 60}
+            return {"loops": [[{"channel": c, **hop} for c in o["channels"]] for o in self.loops]}
         if request["do"] == "reset":
             self.resets.append(request["flow_control"])
             self.deadlock = None
@@ -88,6 +92,7 @@ class FakeFabric:
             "slowest_switch": None,
             "pausing_hosts": self.pausing_hosts,
             "deadlock": self.deadlock,
+            "loops": self.loops,
         }
 
     def _channel(self, channel: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use packet_io::ethernet::HEADER_BYTES;
-use switch_model::{ChannelId, Time, SECOND};
+use switch_model::{ChannelId, Time, MICROSECOND};
 
 use crate::frame::{Frame, TAG_BYTES};
 use crate::trailer::Trailer;
@@ -22,7 +22,7 @@ const MAX_HOPS: usize = 4096;
 /// Loops that are kept.
 const MAX_LOOPS: usize = 8;
 /// A loop counts as present for this long after a frame has last come round.
-const PRESENT_FOR: Time = 10 * SECOND;
+const PRESENT_FOR: Time = 10_000_000 * MICROSECOND;
 /// Bytes of a frame that are kept: all headers that a switch matches.
 const HEAD_BYTES: usize = 128;
 /// Where the outer tag is: behind the addresses.
@@ -197,6 +197,7 @@ fn head(frame: &[u8], tag: Option<u16>) -> Vec<u8> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use switch_model::SECOND;
 
     fn place(channel: u32, tag: Option<u16>) -> Place {
         Place { channel: ChannelId(channel), tag }

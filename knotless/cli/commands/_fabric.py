@@ -95,7 +95,7 @@ _EMULATION = [
         type=click.Choice(["emulated", "plain"], case_sensitive=False),
         default="emulated",
         show_default=True,
-        help="Plain: veth pairs only, without rates, delays and flow control.",
+        help="Plain: veth pairs only, without rates, delays, flow control and watch for loops.",
     ),
     click.option(
         "--slow-down",

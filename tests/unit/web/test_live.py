@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import EmulationError
+from knotless.emulation import forwarding_loops, processes, state
 from knotless.emulation import names as names_module
-from knotless.emulation import processes, state
 from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.frames import Frames
@@ -133,6 +133,42 @@ def test_a_page_shows_a_deadlock_and_survives_the_loss_of_everything(
             assert feed.history.timeline()["times"] == []
 
     running(source, steps)
+
+
+def test_a_page_tells_of_a_loop_and_what_sends_frames_on(
+    names: Names, fake: FakeFabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "PARTS_EVERY_S", 0.02)
+    sent_on = {"switch": "s2", "to": "s2:2", "by": "controller", "rule": None}
+    asked: list[tuple[str, ...]] = []
+
+    def find(_names: Names, _fabric: Any, loops: Any, hops: Any, pids: Any) -> Any:
+        asked.extend(pids)
+        assert len(hops) == len(loops) == 1
+        return {tuple(loops[0]["channels"]): [sent_on]}
+
+    monkeypatch.setattr(forwarding_loops, "find_reasons", find)
+    source = LiveFabric(names)
+    loop = {"since_us": 1, "last_us": 2_000_000, "passes": 5, "present": True}
+    line = "forwarding loop: the same frames come again and again by s1:2 -> s2:2 -> s1:2"
+
+    def told(part: str) -> list[str]:
+        texts: list[str] = source.feed.state.get(part) or []
+        return [text for text in texts if "forwarding loop" in text]
+
+    async def steps() -> None:
+        with fake.emulator(names.emulator_socket):
+            up(names, fake)
+            await until(lambda: (source.feed.state.get("emulator") or {}).get("reachable"))
+            assert told("problems") == told("notes") == []
+            fake.loops = [{**loop, "channels": ["s1:2", "s2:2"]}]
+            reason = "; sent on at s2 by a packet-out of a controller"
+            await until(lambda: told("problems") == [line + reason])
+            fake.loops = [{**fake.loops[0], "present": False}]
+            await until(lambda: told("notes") and not told("problems"))
+
+    running(source, steps)
+    assert asked == []  # no Open vSwitch is part of this fabric
 
 
 def _number(picture: dict[str, Any], channel: str) -> int:
