@@ -294,6 +294,7 @@ def _plan_steps(
         vlan_generation=installed.vlan_generation if installed else None,
         admitting=installed.plan if installed and task.plan is None else None,
         unconfirmed=task.unconfirmed,
+        keeps_tags=True,
     )
     change = plan_change(before, plan)
     if failures and not _is_safe_with_links(change, task, possible, older):

@@ -60,6 +60,7 @@ class Installed:
     vlan_generation: VlanGeneration | None = None
     admitting: Plan | None = None
     unconfirmed: int = 0
+    keeps_tags: bool = False
 
     @property
     def lag(self) -> int:

@@ -216,7 +216,7 @@ class _Planner:
         used = frozenset[int]().union(
             *(vlan_generations_in(old.rules, old.tags) for old in installed)
         )
-        if not self.fits_in_a_generation:
+        if not self.fits_in_a_generation or (self.before.keeps_tags and self.tags is not None):
             return []
         in_use = frozenset[int]().union(*(priorities_of(old.rules) for old in installed))
         fits = range(PRIORITIES - self.priorities + 1)
