@@ -46,6 +46,7 @@ class Installed:
     ``unconfirmed`` is how many of the last generations switches have not confirmed yet.
     ``admitting`` is the plan whose rules it has, if the rules are those of a step: others than its
     are left of an older VLAN generation, or prepared of another.
+    ``keeps_tags``: hosts that tag keep their tags, so nobody sends into another VLAN generation.
     """
 
     fabric: Fabric
