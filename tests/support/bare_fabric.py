@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from typing import IO, Any, Self
 
 from knotless.topologies import Fabric, Host, Link
 from tests.support import REPOSITORY
-from tests.support.waiting import until
+from tests.support.waiting import HANG_S, until
 
 RYU_MANAGER = Path(sys.executable).with_name("ryu-manager")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
@@ -92,10 +91,6 @@ class BareFabric:
         until("ovsdb-server", (self.directory / "db.sock").exists)
         self.vsctl("--no-wait", "init")
         self._daemon("ovs-vswitchd", f"unix:{self.directory}/db.sock")
-
-    def signal_switches(self, number: signal.Signals) -> None:
-        """Send a signal to Open vSwitch: SIGSTOP and SIGCONT pause all switches."""
-        self._daemons[-1].send_signal(number)
 
     def _daemon(self, *argv: str) -> None:
         self._daemons.append(self._spawn(argv, argv[0]))
@@ -210,12 +205,12 @@ class BareFabric:
 
     # --- the controller ----------------------------------------------------------------------
 
-    def start_controller(self, config: str) -> None:
+    def start_controller(self, config: str, app: str = "controller/app.py") -> None:
         """Start ``ryu-manager`` with ``config`` (YAML)."""
         path = self.directory / "knotless.yaml"
         path.write_text(config)
         self.controller = self._spawn(
-            [str(RYU_MANAGER), "controller/app.py"], "controller", KNOTLESS_CONFIG=str(path)
+            [str(RYU_MANAGER), app], "controller", KNOTLESS_CONFIG=str(path)
         )
 
     def kill_controller(self) -> None:
@@ -234,7 +229,7 @@ class BareFabric:
         done = subprocess.run(
             [
                 *("ip", "netns", "exec", self.namespace, "curl", "--silent", "--fail"),
-                *("--max-time", "10", f"http://127.0.0.1:8080{path}"),
+                *("--max-time", f"{HANG_S:g}", f"http://127.0.0.1:8080{path}"),
             ],
             capture_output=True,
             text=True,

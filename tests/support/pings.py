@@ -17,18 +17,6 @@ Start = Callable[[IO[str]], subprocess.Popen[str]]
 """Starts a ping that prints to this file."""
 
 
-class Pings:
-    """Pings that run."""
-
-    def __init__(self, clients: Sequence[subprocess.Popen[str]]) -> None:
-        self._clients = clients
-
-    def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal to each: SIGSTOP and SIGCONT pause them."""
-        for client in self._clients:
-            client.send_signal(number)
-
-
 def _arrived(output: IO[str]) -> list[int]:
     """Return the numbers of the echoes so far, in their order."""
     output.seek(0)
@@ -36,7 +24,7 @@ def _arrived(output: IO[str]) -> list[int]:
 
 
 @contextmanager
-def every_echo_arrives(starts: Sequence[Start]) -> Iterator[Pings]:
+def every_echo_arrives(starts: Sequence[Start]) -> Iterator[None]:
     """Let pings run; no echo may be lost, or come twice. It begins when one of each has arrived.
 
     At the end one more echo of each is awaited, and all that were sent before it: while routes
@@ -46,16 +34,15 @@ def every_echo_arrives(starts: Sequence[Start]) -> Iterator[Pings]:
     with ExitStack() as stack:
         outputs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in starts]
         clients = [start(output) for start, output in zip(starts, outputs, strict=True)]
-        pings = Pings(clients)
         try:
             for output in outputs:
                 _await_every_echo(output)
-            yield pings
+            yield
             for output in outputs:
                 _await_every_echo(output)
         finally:
-            pings.send_signal(signal.SIGINT)
-            pings.send_signal(signal.SIGCONT)  # if a test has failed while they were paused
+            for client in clients:
+                client.send_signal(signal.SIGINT)
             for client in clients:
                 client.wait(timeout=HANG_S)
         for output in outputs:
