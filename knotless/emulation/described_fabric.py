@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from knotless.base.errors import EmulationError
+from knotless.base.errors import EmulationError, FabricError
 from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import DEFAULT_DELAY_US, DEFAULT_RATE_MBPS, Fabric
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
@@ -214,9 +214,8 @@ def describe(
     Raises
     ------
     EmulationError
-        A host has no link or more than one, or is linked to another host.
-    FabricError
-        The fabric is inconsistent.
+        A host has no link or more than one, or is linked to another host, or the fabric is
+        inconsistent.
 
     """
     order = {switch: i for i, switch in enumerate(sorted(switches, key=lambda s: switches[s]))}
@@ -250,24 +249,25 @@ def describe(
     for host in by_name:
         if host not in ends:
             raise EmulationError(f"host {host}: has no link: link it to a switch")
-    fabric = complete(
-        name,
-        [PartialSwitch(switch, switches[switch]) for switch in order],
-        [
-            PartialHost(
-                host.name,
-                *ends[host.name],
-                host.mac,
-                host.ip,
-                lines[host.name].rate_mbps,
-                lines[host.name].delay_us,
-                jitter_us=lines[host.name].jitter_us,
-                loss=lines[host.name].loss,
-            )
-            for host in hosts
-        ],
-        links,
-    )
+    partial_hosts = [
+        PartialHost(
+            host.name,
+            *ends[host.name],
+            host.mac,
+            host.ip,
+            lines[host.name].rate_mbps,
+            lines[host.name].delay_us,
+            jitter_us=lines[host.name].jitter_us,
+            loss=lines[host.name].loss,
+        )
+        for host in hosts
+    ]
+    partial_switches = [PartialSwitch(switch, switches[switch]) for switch in order]
+    try:
+        fabric = complete(name, partial_switches, partial_hosts, links)
+    except FabricError as error:
+        # A script has one kind of error to catch, whatever is wrong with what it describes.
+        raise EmulationError(str(error)) from None
     queues = {name: line.queue_bytes for name, line in lines.items() if line.queue_bytes}
     return DescribedFabric(fabric, queues, {host.name: host.prefix for host in hosts})
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from knotless.base.errors import EmulationError, FabricError
 from knotless.base.flow_control import FlowControl, LinkFlowControl
 from knotless.emulation.interface_names import interface, interface_names
 from knotless.emulation.names import Names
@@ -81,10 +82,13 @@ class Cable:
 def wire(fabric: Fabric) -> tuple[Cable, ...]:
     """Name every interface of a fabric: links first, then hosts, in the fabric's order.
 
-    Raises :class:`EmulationError` for a name of two nodes, and :class:`FabricError` for a hub.
+    Raises :class:`EmulationError` for a name of two nodes, and for a hub.
     """
     names = interface_names(fabric)
-    fabric.refuse_hub("emulated")
+    try:
+        fabric.refuse_hub("emulated")
+    except FabricError as error:
+        raise EmulationError(str(error)) from None
     inner = (f"k{i}" for i in range(2 * (len(fabric.links) + len(fabric.hosts))))
 
     def end(owner: str, port: int, host: Host | None = None) -> End:

@@ -21,7 +21,7 @@ LABS = 10
 EXAMPLE = """\b
 Example: cp -r labs/02-read-a-proof/skeleton my-lab-2
          knotless lab-check 2 --work my-lab-2
-         knotless lab-check 2 --all class    (a folder in it for each student)
+         knotless lab-check 2 --all class    # a folder in it for each student
 """
 
 

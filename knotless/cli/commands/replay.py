@@ -27,7 +27,7 @@ Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
          knotless replay ring{SUFFIX}
          knotless replay results/deadlock-20261122T200102Z-0a1b --row 3
          knotless replay ring{SUFFIX} --html ring.html
-         knotless replay rules        (a verdict, as knotless check)
+         knotless replay rules        # a verdict, as knotless check
 """
 
 

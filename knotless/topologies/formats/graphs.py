@@ -61,6 +61,10 @@ def from_networkx(graph: Any, name: str = "graph") -> Fabric:
 
     """
     networkx = _package("networkx")
+    if not isinstance(graph, networkx.Graph):
+        raise FabricError(
+            f"graph: {repr(graph)[:40]} is no graph of NetworkX, such as networkx.petersen_graph()"
+        )
     try:
         text = "\n".join(networkx.generate_graphml(graph))
     except (networkx.NetworkXException, TypeError, ValueError, AttributeError) as problem:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import subprocess
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -65,6 +68,34 @@ def test_options_of_a_group_are_under_one_heading_in_help_reference_and_manual()
         assert parts == sorted(parts)
         traffic = text[parts[list(by_heading).index("Traffic")] :]
         assert traffic.replace("\\", "").index("--pattern") < len(text)
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Yield the examples of each command, as they are pasted into a shell."""
+    for name, command in all_commands():
+        for text in (command.help or "", command.epilog or ""):
+            for paragraph in text.replace("\b", "").split("\n\n"):
+                if paragraph.strip().startswith("Example:"):
+                    yield name, paragraph.strip().removeprefix("Example:")
+
+
+def test_examples_can_be_pasted() -> None:
+    """A shell reads them, and their options exist."""
+    shell = ["bash", "-n", "-c", "\n".join(text for _, text in examples())]
+    assert subprocess.run(shell, capture_output=True, text=True, check=True).stderr == ""
+    tried = 0
+    for _, text in examples():
+        for line in text.replace("\\\n", " ").splitlines():
+            for words in re.split(r"; | && | \| ", line.partition(" #")[0]):
+                _, program, arguments = words.partition("knotless ")
+                group, context, rest = main, click.Context(main), shlex.split(arguments)
+                while program and isinstance(group, click.Group):
+                    group = group.get_command(context, rest.pop(0))  # type: ignore[assignment]
+                    context = click.Context(group, context, **group.context_settings)
+                if program:
+                    group.make_parser(context).parse_args(rest)  # raises for an unknown option
+                    tried += 1
+    assert tried > 80
 
 
 def test_without_a_topic_the_help_says_where_to_begin() -> None:

@@ -146,6 +146,29 @@ def test_the_package_imports_nothing_until_it_is_used() -> None:
             r"marked: channels .*: draw\(..\).save\('x.svg'\)",
         ),
         (
+            lambda: untyped.plan("torus,4,4", engine="dorr"),
+            "engine 'dorr'; did you mean 'dor'?",
+        ),
+        (lambda: untyped.plan("tours,4,4"), "there is no family 'tours'; did you mean 'torus'?"),
+        (
+            lambda: untyped.simulate("ring,4", "shfit:2"),
+            "pattern 'shfit'; did you mean 'shift'?",
+        ),
+        (
+            lambda: untyped.simulate(untyped.plan("ring,4"), "shift:2", rate_mbps=100),
+            "rate_mbps, delay_us: the links of a plan have theirs; give a fabric",
+        ),
+        (lambda: untyped.from_networkx(None), "graph: None is no graph of NetworkX, such as"),
+        (lambda: untyped.load("nofile.json"), "nofile.json: cannot be read: No such file"),
+        (
+            lambda: untyped.running("not-there"),
+            "no fabric 'not-there' is running; ",
+        ),
+        (
+            lambda: untyped.fabric("ring,4", engin="dor"),
+            "option 'engin'; did you mean 'engine'?",
+        ),
+        (
             lambda: untyped.frame(untyped.analyse("ring,4")),
             "source: Figures is neither a running fabric nor",
         ),

@@ -141,6 +141,8 @@ def test_a_fabric_refuses_what_cannot_be_wired(more: list[Connection], message: 
 
 
 def test_a_host_needs_a_link_at_its_port_0() -> None:
+    with pytest.raises(EmulationError, match="switch s2 cannot be reached from s1; link them"):
+        describe("pair", TWO, HOSTS, CABLES[:2])
     with pytest.raises(EmulationError, match="host h2: has no link"):
         describe("mine", TWO, HOSTS, [CABLES[0], CABLES[2]])
     with pytest.raises(EmulationError, match="its port 3: the only port of a host is 0"):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.flow_control import FlowControl
 from knotless.emulation import wiring
 from knotless.emulation.names import names_of
@@ -25,6 +25,11 @@ def pair() -> Fabric:
         ),
         (Link("s1", 2, "s2", 3, rate_mbps=20, delay_us=600),),
     )
+
+
+def test_a_hub_is_refused() -> None:
+    with pytest.raises(EmulationError, match="hub"):
+        wiring.wire(load("hub,3"))
 
 
 def test_configuration_matches_the_fabric() -> None:
