@@ -121,13 +121,16 @@ def _usage(command: click.Command, option: str) -> str:
 
 def _place(command: click.Command, extra: str) -> str:
     """Return where the words belong that a command line has too many of."""
+    from knotless.routing.engine import engines  # most mistakes do without
+    from knotless.traffic.patterns import patterns
+
     names = {parameter.name for parameter in command.params}
     options = _options(command)
     if re.fullmatch("[0-9 ]+", extra):
         return "; a SPEC is one word, with commas: torus,4,4"
-    if "--pattern" in options and " " not in extra:
+    if "--pattern" in options and extra.partition(":")[0].lower() in patterns():
         return f"; a pattern is an option: --pattern {extra}"
-    if "--engine" in options and " " not in extra:
+    if "--engine" in options and extra.lower() in engines():
         return f"; an engine is an option: --engine {extra}"
     if "link" in names:
         return "; a link is one word: s1-s2"

@@ -29,7 +29,7 @@ MAX_SLOW_DOWN = 1e6
 
 
 def lower_case(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """Return the name of a fabric in lower case, which all of them have: ``Ring`` is ``ring``."""
+    """Return a name in lower case, which those of fabrics and places have: ``Ring`` is ``ring``."""
     return None if name is None else name.lower()
 
 

@@ -233,7 +233,7 @@ def transport_of(texts: Sequence[str]) -> Transport | None:
     """
     parts: dict[str, Any] = {}
     for text in texts:
-        name, *given = text.split(",")
+        name, *given = text.lower().split(",")
         if name not in KINDS:
             raise SimulationError(f"transport: {name!r} {is_not_one_of(KINDS)}")
         part = KINDS[name](**_parameters(name, given))

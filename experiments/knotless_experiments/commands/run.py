@@ -15,7 +15,7 @@ from knotless.base.quantities import MBPS, SECONDS
 from knotless.cli.answer import Answer, Headline, Hint, Several, Table, Tone, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.numbers import Number, Whole
-from knotless.cli.options import MAX_SLOW_DOWN
+from knotless.cli.options import MAX_SLOW_DOWN, lower_case
 from knotless.cli.output import say, say_json
 from knotless.cli.priority import PRIORITY
 from knotless.cli.progress import Bar, terminated_as_interrupted
@@ -193,7 +193,10 @@ def _shared(places: Sequence[str]) -> list[click.Parameter]:
     """Return the options that all experiments share."""
     return [
         click.Option(
-            ["--on"], metavar="|".join(places), help=f"Where it runs (default: {places[0]})."
+            ["--on"],
+            callback=lower_case,
+            metavar="|".join(places),
+            help=f"Where it runs (default: {places[0]}).",
         ),
         click.Option(["--quick"], is_flag=True, help="A small set that shows the main result."),
         click.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -39,7 +40,7 @@ def compared(fabric: Fabric, request: PlanRequest, *, quiet: bool) -> list[Compa
             total=len(chosen(request.engine)),
             console=Console(stderr=True),
             transient=True,
-            disable=quiet,
+            disable=quiet or not sys.stderr.isatty(),  # Rich would print an empty line
         )
     )
 

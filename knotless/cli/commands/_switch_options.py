@@ -46,9 +46,10 @@ class _CreditUnit(click.ParamType):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Return the bytes of a unit."""
-        if value == "blocks":
+        text = str(value).lower()
+        if text == "blocks":
             return CREDIT_UNIT_BYTES
-        head, _, number = str(value).partition(":")
+        head, _, number = text.partition(":")
         digits = number if number.isascii() and number.isdecimal() and len(number) < 9 else "0"
         if head == "cells" and 1 <= int(digits) <= MAX_CREDIT_UNIT_BYTES:
             return int(digits)

@@ -66,10 +66,10 @@ def collectives() -> Mapping[str, Collective]:
 def collective_named(name: str) -> Collective:
     """Return a collective operation; raises CollectiveError if it does not exist."""
     registered = collectives()
-    if name not in registered:
+    if name.lower() not in registered:
         hint = suggestion(name, registered)
         raise CollectiveError(f"there is no collective {shortened(name)!r}; {hint}")
-    return registered[name]
+    return registered[name.lower()]
 
 
 def parts(name: str, ranks: int, size: int) -> Bytes:

@@ -87,8 +87,8 @@ def sizes_named(text: str) -> SizeDistribution:
         There is no such distribution or file, or a line of it makes no sense.
 
     """
-    if text in PUBLISHED:
-        return parse(text, files(__package__).joinpath(f"{text}.csv").read_text(encoding="utf-8"))
+    if (name := text.lower()) in PUBLISHED:
+        return parse(name, files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8"))
     if not text.endswith(".csv"):
         names = ", ".join(PUBLISHED)
         raise SizesError(f"sizes {shortened(text)!r}: must be {names} or the name of a .csv file")

@@ -16,6 +16,10 @@ from knotless.controller import config
 from knotless.controller.config import ConfigError
 from knotless.emulation import names, requirements
 from knotless.routing.request import PlanRequest
+from knotless.simulation.transport import transport_of
+from knotless.traffic.collectives.collective import collective_named
+from knotless.traffic.patterns.pattern import pattern_named
+from knotless.traffic.sizes import sizes_named
 from tests.support import REPOSITORY
 from tests.support.every import holds_for_every
 
@@ -67,6 +71,10 @@ def test_upper_case_is_no_mistake() -> None:
     assert len(choices) > 10
     assert not any(choice.case_sensitive for choice in choices)
     assert PlanRequest.from_options(engine="DOR").engine == "dor"
+    assert transport_of(["DCQCN"]) == transport_of(["dcqcn"])
+    assert collective_named("Ring-AllReduce") == collective_named("ring-allreduce")
+    assert pattern_named("Shift:2").name == "shift:2"
+    assert sizes_named("WebSearch") == sizes_named("websearch")
     assert PlanRequest.from_options(engine="My/Own.py").engine == "My/Own.py"
 
     assert PlanRequest.from_options(flow_control="PFC", tagging="Host").flow_control == "pfc"
