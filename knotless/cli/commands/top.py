@@ -39,6 +39,6 @@ def command(name: str | None, once: bool) -> None:
     has_problems = bool(source.feed.state.get("problems"))
     word, tone = ("with problems", Tone.BAD) if has_problems else ("no problem", Tone.GOOD)
     table = Table("", top.COLUMNS, lines)
-    # The view is all that is asked for, on a terminal too.
-    print_answer(Answer(Headline(f"fabric {names.name!r}", word, tone=tone), texts, tables=[table]))
+    headline = Headline(f"fabric {names.name!r}", word, tone=tone)
+    print_answer(Answer(headline, texts, tables=[table]), details=True)  # every channel
     sys.exit(int(has_problems))
