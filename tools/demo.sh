@@ -65,6 +65,7 @@ for wheel in dist/knotless-*.whl; do
     ! install "$wheel" || simulate "$own/env/bin/python" || true
 done
 if command -v cargo >/dev/null; then
+    say "building with cargo, which takes some minutes"
     ! install . -e || simulate "$own/env/bin/python" || true
 fi
 echo "demo: nothing of Knotless can run here: run it as root, put a wheel into dist/, or install" \
