@@ -68,7 +68,8 @@ def run_on(
     running.prioritise()
     numbers, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake)
-    for each in (signal.SIGCHLD, *_PASSED_ON):
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for each in _PASSED_ON:
         if signal.getsignal(each) is not signal.SIG_IGN:  # as for nohup(1)
             signal.signal(each, lambda *_: None)
     # Python ignores SIGPIPE, and so would the program.

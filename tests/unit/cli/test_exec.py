@@ -66,6 +66,11 @@ def test_the_exit_status_is_that_of_a_shell(line: str, status: int) -> None:
     assert done.returncode == status
 
 
+def test_its_end_is_seen_where_that_of_children_is_ignored() -> None:
+    words = ["env", "--ignore-signal=CHLD", *EXEC, "sh", "-c", "exit 7"]
+    assert subprocess.run(words, timeout=HANG_S, check=False).returncode == 7
+
+
 def test_a_program_whose_reader_has_gone_ends_by_its_signal() -> None:
     with started("yes") as program:
         assert program.stdout is not None
