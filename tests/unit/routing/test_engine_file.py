@@ -71,7 +71,7 @@ def test_commands_take_a_file_and_name_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert text.splitlines()[0].endswith("mine.py: cannot deadlock under PAUSE")
     code, text = run("plan", "mesh,3,3", "--engine", "updown,mine.py", "--compare")
     assert code == 0
-    assert [line.split()[0] for line in text.splitlines()[4:6]] == ["updown", "mine.py"]
+    assert [line.split()[0] for line in text.splitlines()[3:5]] == ["updown", "mine.py"]
     assert run("flows", "mesh,3,3", "--engine", "mine.py", "--out", "rules")[0] == 0
     assert run("check", "rules")[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py", "rules"]  # no byte code

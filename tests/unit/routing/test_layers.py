@@ -229,11 +229,11 @@ def test_the_command_and_its_json(tmp_path: Path) -> None:
         (("plan", "--engine", "valiant", "--layers", "2"), "needs --multipath layers"),
         (
             ("plan", "--engine", "valiant", "--multipath", "layers", "--layers", "0"),
-            "equal to 1, not 0",
+            "layers: 0 is not at least 1",
         ),
         (
             ("plan", "--engine", "valiant", "--multipath", "layers", "--layers", "65"),
-            "equal to 64, not 65",
+            "layers: 65 is not at most 64",
         ),
         (
             ("plan", "--engine", "valiant", "--multipath", "layers", "--tagging", "host"),
