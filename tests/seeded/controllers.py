@@ -37,6 +37,7 @@ class Controller:
         self.world, self.name, self.config, self.rest_port = world, name, config, rest_port
         self.disk: dict[str, str] = {}
         self.starts = 0
+        self.hung_until_s = 0.0
         self._reset()
 
     def _reset(self) -> None:
@@ -45,6 +46,8 @@ class Controller:
         self.listeners: dict[int, ListeningSocket] = {}
         self.signal_handlers: dict[int, Any] = {}
         self.died_of: str | None = None
+        self.mastered_s: dict[str, float] = {}
+        """When each switch has last made it its master, or confirmed that."""
 
     @property
     def is_running(self) -> bool:
@@ -122,7 +125,7 @@ class Controller:
 
     def hang(self, seconds: float) -> None:
         """Stop for some time, as a process that is suspended."""
-        self.process.hangs_until_s = self.world.hub.now_s + seconds
+        self.process.hangs_until_s = self.hung_until_s = self.world.hub.now_s + seconds
 
     def configure(self, option: str, value: str) -> None:
         """Set an option in the file of the configuration."""

@@ -356,6 +356,11 @@ def _reload_groups(world: World, fault: Fault) -> None:
     world.service.forget_requests()
 
 
+def _reload_fabric(world: World, fault: Fault) -> None:
+    """Configure the whole fabric, or another part of it, and have all controllers reload."""
+    world.reload_fabric((world.fabric, *world.parts)[fault.count])
+
+
 KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "cut": _cut,
     "flap": _cut,
@@ -386,6 +391,7 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "deaf": _deafen,
     "groups": _change_groups,
     "groups-reloaded": _reload_groups,
+    "fabric-reloaded": _reload_fabric,
 }
 
 _SECONDS: Mapping[str, tuple[float, float]] = {
@@ -440,6 +446,8 @@ def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
             count = draws.below(1 << 30, "count", number)
         if kind.startswith("groups"):
             count = draws.below(len(world.groups), "count", number)
+        if kind == "fabric-reloaded":
+            count = draws.below(1 + len(world.parts), "count", number)
         targets = _targets(world, draws, kind, number)
         faults.append(Fault(round(at_s, 6), kind, targets, round(length, 6), count))
 
@@ -468,7 +476,7 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
             return ()
         case "slow-frames":
             return (one([host.name for host in world.fabric.hosts], "host"),)
-        case "groups-reloaded":
+        case "groups-reloaded" | "fabric-reloaded":
             return ()
         case "engine" | "groups":
             return (one(world.engines, "engine"),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from ipaddress import IPv4Address
 from typing import NamedTuple
 
 from knotless.controller.openflow.messages import FlowEntry, GroupEntry, read_group, read_rule
@@ -28,19 +29,25 @@ from knotless.forwarding.openflow.rules import (
     SetField,
     SwitchRules,
 )
+from knotless.routing.vlans.host_tags import EVERYTHING_ELSE, HostTags
+from knotless.topologies.fabric import Host
+from knotless.topologies.numbering import mac_value
 
 _PRESENT = 0x1000
+_BROADCAST = 0xFFFFFFFFFFFF
+_IPV4, _ARP = 0x0800, 0x0806
 _NO_PORT = 0xFFFF
 
 
 class Header(NamedTuple):
-    """The fields of a frame; ``vlan`` is None without a tag."""
+    """The fields of a frame; ``vlan`` is None without a tag. ``ip`` is the sender's address."""
 
     dst: int
     src: int
     kind: int
     vlan: int | None = None
     pcp: int = 0
+    ip: int = 0
 
 
 def header_of(frame: bytes) -> Header:
@@ -52,6 +59,17 @@ def header_of(frame: bytes) -> Header:
         kind = int.from_bytes(frame[16:18], "big")
         return Header(dst, src, kind, tag & 0xFFF, tag >> 13)
     return Header(dst, src, kind)
+
+
+def sent(sender: Host, receiver: Host | None, tags: HostTags | None) -> Header:
+    """Return the header that a host sends to another one, or to all, with its tag if it has one."""
+    dst, kind = (_BROADCAST, _ARP) if receiver is None else (mac_value(receiver.mac), _IPV4)
+    header = Header(dst, mac_value(sender.mac), kind, ip=int(IPv4Address(sender.ip)))
+    if tags is None:
+        return header
+    table = tags[sender.name]
+    default = table[EVERYTHING_ELSE]
+    return header._replace(vlan=default if receiver is None else table.get(receiver.mac, default))
 
 
 class Copy(NamedTuple):
@@ -157,6 +175,10 @@ class Forwarding:
             "eth_type": header.kind,
             "vlan_vid": 0 if header.vlan is None else _PRESENT | header.vlan,
         }
+        if header.kind == _IPV4:
+            values["ipv4_src"] = header.ip
+        elif header.kind == _ARP:
+            values |= {"arp_spa": header.ip, "arp_sha": header.src}
         if header.vlan is not None:
             values["vlan_pcp"] = header.pcp
         for rule in self._tables.get(table, ()):

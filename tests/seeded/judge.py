@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
-from knotless.topologies.numbering import mac_value
-from tests.seeded.forwarding import Forwarding, Header
+from tests.seeded.forwarding import Forwarding, Header, sent
 from tests.seeded.second_opinion import SecondOpinion
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ REACTION_S = 0.05
 _ASKED_ALWAYS = ("ring,4", "torus,3,3")
 _ASKED_EVERY = 40
 """The second opinion is asked about all states of those fabrics, and about so few of others."""
-_BROADCAST = 0xFFFFFFFFFFFF
 _TOUCHED = 0
 """The port, of no link, that is down at a switch that others have changed."""
-_IPV4, _ARP = 0x0800, 0x0806
 
 
 @dataclass(frozen=True)
@@ -95,8 +93,10 @@ class Outcome:
 class Explorer:
     """Follows frames through sequences of states."""
 
-    def __init__(self, fabric: Fabric, *, shares_buffer: bool) -> None:
-        self._fabric, self._shares = fabric, shares_buffer
+    def __init__(
+        self, fabric: Fabric, *, shares_buffer: bool, tags: HostTags | None = None
+    ) -> None:
+        self._fabric, self._shares, self._tags = fabric, shares_buffer, tags
         self._peers: dict[End, End] = {}
         for link in fabric.links:
             a, b = (link.a, link.a_port), (link.b, link.b_port)
@@ -128,13 +128,12 @@ class Explorer:
             for switch in self._fabric.switches
         }
         for sender in self._fabric.hosts:
-            source = mac_value(sender.mac)
             frames = [
-                (host.name, Header(mac_value(host.mac), source, _IPV4))
+                (host.name, sent(sender, host, self._tags))
                 for host in self._fabric.hosts
                 if host is not sender
             ]
-            frames.append((EVERYBODY, Header(_BROADCAST, source, _ARP)))
+            frames.append((EVERYBODY, sent(sender, None, self._tags)))
             for name, header in frames:
                 pair = (sender.name, name)
                 place = (sender.switch, sender.port)
@@ -209,6 +208,11 @@ def _from(
     return phases[first:]
 
 
+def _hosts_of(pair: Pair) -> tuple[str, str]:
+    """Return the sender and the receiver, also of a frame to everybody."""
+    return pair[0], pair[1].removeprefix(f"{EVERYBODY}: ")
+
+
 def _replaces(before: State, now: State) -> bool:
     """Return whether a switch that forwarded frames does something else now."""
     return any(
@@ -222,10 +226,10 @@ class Judge:
 
     def __init__(self, world: World, *, shares_buffer: bool) -> None:
         self._world = world
-        self.explorer = Explorer(world.fabric, shares_buffer=shares_buffer)
+        self.explorer = Explorer(world.fabric, shares_buffer=shares_buffer, tags=world.tags)
         self.number: int = 0
         self.states: list[State] = []
-        self.second = SecondOpinion(world.fabric, shares_buffer=shares_buffer)
+        self.second = SecondOpinion(world.fabric, shares_buffer=shares_buffer, tags=world.tags)
         self._asked_every = 1 if world.setting.fabric in _ASKED_ALWAYS else _ASKED_EVERY
         self.judged = 0
         self._has_cycle = False
@@ -310,7 +314,8 @@ class Judge:
 
     def _ask_second(self, now: State, mixed: Outcome) -> None:
         """Compare with the tracer of the proofs' tests: always on small fabrics, else sometimes."""
-        if self.number % self._asked_every:
+        checks_ip = "source_check" in self._world.setting.options  # which the tracer does not know
+        if checks_ip or self.number % self._asked_every:
             return
         alone = self.second.of_state(now, self.explorer.outcome([now]))
         if difference := alone or self.second.of_sequence(self.states, mixed):
@@ -357,6 +362,7 @@ class Judge:
         if self._replaces_at_once():
             lost = set()
         lost = {pair for pair in lost if not self._is_lost_at_touched(is_now, pair)}
+        lost = {pair for pair in lost if all(map(self._world.is_served, _hosts_of(pair)))}
         for pair in sorted(lost):
             self._world.violated("lost", author, f"{pair[0]} -> {pair[1]} is not delivered")
         # A frame that was on its way when a link was cut may be dropped: the cut has lost others.
@@ -400,13 +406,14 @@ class Judge:
     def quiescent(self, author: str) -> None:
         """Judge that a controller takes the frames for gone that were sent before its last rules.
 
-        What is on a link that counts as failed is lost in its eyes.
+        What is on a link that counts as failed, or was sent to one, is lost in its eyes.
         """
         doubted = self._world.doubted_ends()
         old = (
             (frame, link)
             for frame, link in self._world.network.frames.items()
-            if frame.state < self._written and not doubted & {*link.ends}
+            if frame.state < self._written
+            and not (frame.has_crossed_failed or doubted & {*link.ends})
         )
         for frame, link in old:
             text = f"a frame of {frame.source} that older rules have sent is on {link.name}"
@@ -432,7 +439,7 @@ class Judge:
         held = {name: switches[name].forwarding for name in now.held if switches[name].is_on}
         deaf = dict.fromkeys(self._world.deaf(), self._world.nothing)
         outcome = self.explorer.outcome([replace(now, held={**now.held, **held, **deaf})])
-        names = [host.name for host in self._world.fabric.hosts]
+        names = [host.name for host in self._world.served_fabric.hosts]
         others = [(a, b) for a in names for b in names if a != b]
         pairs = {*others, *((a, f"{EVERYBODY}: {b}") for a, b in others)}
         return pairs - (outcome.delivered - outcome.dropped.keys() - outcome.cut)

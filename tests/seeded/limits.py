@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,13 @@ class Line:
     """A kind of line of ``problems``.
 
     Only after a fault of one of its ``kinds`` may it appear, and ``gone_after_s`` after the last
-    fault of any kind has ended it must be gone. ``*`` in the ``text`` stands for anything.
+    fault of any kind has ended it must be gone, or may stay. ``*`` in the ``text`` stands for
+    anything.
     """
 
     text: str
     kinds: tuple[str, ...]
-    gone_after_s: float
+    gone_after_s: float = inf
 
     def matches(self, line: str) -> bool:
         """Return whether a line is of this kind."""
@@ -75,18 +77,19 @@ _SWITCHES = (*_CONNECTIONS, *_CUTS[2:], "stall", "hang")
 _ANY = tuple(
     dict.fromkeys((*_CUTS, "silent", "deaf", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute"))
 )
+_GROWS = (*_ANY, "fabric-reloaded")
 _RULES = ("rules-deleted", "rules-changed", "rules-added")
 _OTHERS = (*_RULES, "full-table", "duplicate-dpid")
-_GROUPS = ("groups", "groups-reloaded")
-_OPERATORS = ("engine", "drain", "undrain", *_GROUPS)
+_RELOADS = ("groups-reloaded", "fabric-reloaded")
+_OPERATORS = ("engine", "drain", "undrain", "groups", *_RELOADS)
 _EVERY = (*_ANY, *_OTHERS, *_OPERATORS, "slow-frames", "state-unwritable")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),
     Line("the link of host * is down", ("duplicate-dpid", *_CUTS[2:]), 45.0),
-    Line("link * has a carrier again, but probes have not crossed it yet", _ANY, 15.0),
+    Line("link * has a carrier again, but probes have not crossed it yet", _GROWS, 15.0),
     Line("link * loses all frames *", ("silent", *_SWITCHES, *_OTHERS), 15.0),
-    Line("failures separate *", (*_ANY, *_OTHERS), 15.0),
+    Line("failures separate *", (*_GROWS, *_OTHERS), 15.0),
     Line("* (dpid *) is not connected*", (*_SWITCHES, *_OTHERS), 15.0),
     Line("* (dpid *) is dead: nothing comes from it on any link", (*_SWITCHES, *_OTHERS), 15.0),
     Line("* (dpid *) is deaf: *", ("deaf",), 15.0),
@@ -96,12 +99,14 @@ LINES: tuple[Line, ...] = (
     Line("* (dpid *) holds * rules that are not Knotless's *", _RULES, 15.0),
     Line("* (dpid *) refused *", (*_RULES, "full-table"), 15.0),
     Line("two switches say they are *: only one is served", ("duplicate-dpid",), 45.0),
+    Line("* more dpids are claimed by two switches: only one is served", _OTHERS[-1:], 45.0),
     Line("* (dpid *) has no port *", ("duplicate-dpid",), 45.0),
     Line("* (dpid *) has connected again, but no probe shows a cable *", _EVERY, 15.0),
-    Line("* is drained but still used: *", ("drain", "state-damaged"), 15.0),
+    Line("* is drained but still used: *", ("drain", "state-damaged", _RELOADS[1]), 15.0),
     Line("the routes stay as they are: *", _EVERY, 5.0),
     _LEFT,
-    Line("the configuration was not reloaded: *", ("groups-reloaded",), 60.0),
+    Line("the configuration was not reloaded: *", _RELOADS, 60.0),
+    Line("a switch with dpid * is connected, but fabric * declares no such dpid*", _RELOADS[1:]),
     Line("a change that was interrupted *", _CONTROLLERS, 60.0),
     Line("the state file is damaged, and *", ("state-damaged",), 60.0),
     Line("a successor will not know *", ("state-unwritable",), 15.0),
@@ -140,7 +145,8 @@ def line_of(text: str) -> Line | None:
 
 def tables() -> Iterator[str]:
     """Yield the lines of the tables of the page."""
-    named = {_ANY: "any, but of operators", _EVERY: "any"}
+    grows = "any, but of operators; fabric-reloaded"
+    named = {_ANY: "any, but of operators", _GROWS: grows, _EVERY: "any"}
     yield "| fault | all that is connected is served after |"
     yield "|---|---|"
     for kind, limit in LIMITS.items():
@@ -157,7 +163,8 @@ def tables() -> Iterator[str]:
     for line in LINES:
         text = line.text.replace("*", "...")
         kinds = named.get(line.kinds, ", ".join(line.kinds))
-        yield f"| {text} | {kinds} | {line.gone_after_s:g} s |"
+        gone = "may stay" if line.gone_after_s == inf else f"{line.gone_after_s:g} s"
+        yield f"| {text} | {kinds} | {gone} |"
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from knotless.base.model_limits import PRIORITIES
 from knotless.topologies.fabric import Fabric
-from knotless.topologies.numbering import mac_value
-from tests.seeded.forwarding import Header, header_of
+from tests.seeded.forwarding import Header, header_of, sent
 
 if TYPE_CHECKING:
     from tests.seeded.switch import Switch
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 End = tuple[str, int]
 """A switch, and a port of it."""
-_BROADCAST = 0xFFFFFFFFFFFF
-_IPV4, _ARP = 0x0800, 0x0806
 _FLIGHT_S = (0.00005, 0.0005)
 _LONG_SHARE = 0.02
 _LONG_S = (0.02, 0.3)
@@ -210,13 +207,13 @@ class Network:
         self._transmit(end, header_of(frame).pcp, 0, arrive)
 
     def inject(self, source: str, destination: str | None) -> None:
-        """Have a host send a frame to another one, or to all."""
+        """Have a host send a frame to another one, or to all, unless a reload takes one away."""
+        if not all(map(self._world.is_served, {source, destination or source})):
+            return
         hosts = {host.name: host for host in self.fabric.hosts}
         sender = hosts[source]
-        if destination is None:
-            header = Header(_BROADCAST, mac_value(sender.mac), _ARP)
-        else:
-            header = Header(mac_value(hosts[destination].mac), mac_value(sender.mac), _IPV4)
+        receiver = None if destination is None else hosts[destination]
+        header = sent(sender, receiver, self._world.tags)
         switch = self._world.switches[sender.switch]
         if switch.is_on:
             switch.counters[sender.port][0] += 1
@@ -307,18 +304,19 @@ class Network:
     def _paused_s(channel: ChannelState, now_s: float) -> float:
         return channel.paused_s - max(0.0, channel.pause_ends_s - now_s)
 
-    def connected(self) -> set[tuple[str, str]]:
-        """Return the pairs of hosts between which there is a way over links that carry frames.
+    def connected(self, fabric: Fabric) -> set[tuple[str, str]]:
+        """Return the pairs of hosts of a part between which there is a way over its working links.
 
         Deaf switches forward none.
         """
         part = {name: name for name in self._world.switches}
         deaf = self._world.deaf()
-        for link in self.links.values():
+        for name in (link.name for link in fabric.links):
+            link = self.links[name]
             if self.carries(link) and not deaf & {name for name, _ in link.ends}:
                 a, b = (part[switch] for switch, _ in link.ends)
                 part = {name: a if each == b else each for name, each in part.items()}
-        hosts = self.fabric.hosts
+        hosts = fabric.hosts
         return {
             (a.name, b.name)
             for a in hosts

@@ -71,7 +71,14 @@ def run(
     seconds: float = FAULTS_S,
     stop_at_first: bool = False,
 ) -> Result:
-    """Run a setting with its own faults, or with given ones."""
+    """Run a setting with its own faults, or with given ones.
+
+    ``stop_at_first``: only until an invariant is violated; see :attr:`Violation.is_of_invariant`.
+    """
+
+    def is_over() -> bool:
+        return stop_at_first and any(each.is_of_invariant for each in world.violations)
+
     world = World(setting)
     began_s = time.process_time()
     with world.running():
@@ -79,11 +86,11 @@ def run(
         for fault in chosen:
             world.at(fault.at_s, perform, world, fault)
         end_s = world.start_s + seconds
-        while world.hub.now_s < end_s and not (stop_at_first and world.violations):
+        while world.hub.now_s < end_s and not is_over():
             world.hub.sleep_outside(0.5)
             world.service.judge()
         settled_s = 0.0
-        if not (stop_at_first and world.violations):
+        if not is_over():
             world.heal()
             settled_s = world.service.settle(CALM_S)
         for error in world.hub.failures:

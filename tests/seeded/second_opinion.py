@@ -7,9 +7,11 @@ them meet more than the judge does, so it must find every wait that the judge fi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import to_text
 from tests.support.reference import CUT, LOOP, TAGGED
@@ -25,8 +27,11 @@ _MOST_STATES = 3
 class SecondOpinion:
     """Compares outcomes of the judge with those of the tracer."""
 
-    def __init__(self, fabric: Fabric, *, shares_buffer: bool) -> None:
+    def __init__(
+        self, fabric: Fabric, *, shares_buffer: bool, tags: HostTags | None = None
+    ) -> None:
         self._fabric, self._text, self._shares = fabric, to_text(fabric), shares_buffer
+        self._tags = {} if tags is None else {"tags.json": json.dumps(tags)}
 
     def of_state(self, state: State, outcome: Outcome) -> str:
         """Return in what the tracer differs about one state; empty: in nothing."""
@@ -75,7 +80,7 @@ class SecondOpinion:
         return reference
 
     def _files(self, state: State) -> dict[str, str]:
-        files = {"fabric.json": self._text}
+        files = {"fabric.json": self._text, **self._tags}
         for name, forwarding in state.held.items():
             files[f"{name}.flows"], files[f"{name}.groups"] = forwarding.text
         return files

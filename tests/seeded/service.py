@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from math import inf
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+from knotless.controller.app import KnotlessController
+from knotless.controller.election.election import Times
 from tests.seeded.controllers import Controller, Holdings
 from tests.seeded.judge import Pair
 from tests.seeded.limits import DEMANDS, IN_THE_WAY, SUSPENDS, limit_of, line_of
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 ENDS_S = 15.0
 """Once all is settled, connections whose end nobody has told end within this time."""
+LATE_S = 1.0
+"""A controller stops so long after the end of its lease, at most."""
 MORE = Holdings(threads=2, connections=0, sessions=0, queued=4, bytes=1 << 17)
 """So much more than before the first fault a controller may hold after that."""
 _STILL_USED = " is drained but still used"
@@ -83,18 +88,23 @@ class ServiceJudge:
     def _confirm(self) -> None:
         """Have an operator reload again, and confirm and correct what a damaged file did not tell.
 
-        Links that rules avoided when it was damaged may have been drained, or have failed.
+        Links that rules avoided when it was damaged may have been drained, or have failed. What is
+        drained may be needed in another fabric.
         """
         leader = self._world.leader()
         if leader is None or leader.app is None:
             return
         lines = leader.app.service.status.problems(self._world.hub.now_s)
-        if any(line.startswith("the configuration was not reloaded") for line in lines):
-            leader.reload()
+        asked = self._world.asked_fabric
+        is_refused = any(line.startswith("the configuration was not reloaded") for line in lines)
+        if is_refused or leader.app.service.state.desired.fabric.name != asked.name:
+            if is_refused:  # perhaps an engine was requested that the fabric cannot have
+                leader.request("/change", {"engine": "auto"}, self._world.token)
+            self._world.reload_fabric(asked)
         if any(line.startswith("the state file is damaged") for line in lines):
             leader.request("/confirm", {}, self._world.token)
         used = [line.partition(_STILL_USED)[0] for line in lines if _STILL_USED in line]
-        if used and "state-damaged" in self._kinds:
+        if used and self._kinds & {"state-damaged", "fabric-reloaded"}:
             leader.request("/undrain", {"parts": used}, self._world.token)
 
     def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
@@ -113,13 +123,15 @@ class ServiceJudge:
             return ["no controller leads"]
         service = leader.app.service
         status: dict[str, Any] = service.status.as_json(self._world.hub.now_s)
-        lines = [f"problem: {line}" for line in status["problems"]]
+        lines = [f"problem: {text}" for text in status["problems"] if not _may_stay(text)]
         if not service.state.observed.ready:
             waiting = [s.name for s in service.state.observed.switches.values() if not s.installed]
             lines.append(f"not installed: {', '.join(waiting)}")
         if not service.state.update.is_there:
             lines.append(f"the routes change: {status['routes']}")
         lines += self._forgotten(status)
+        if (served := service.state.desired.fabric.name) != self._world.asked_fabric.name:
+            lines.append(f"the fabric is {served}, and not {self._world.asked_fabric.name}")
         up = {
             link.name
             for link in self._world.network.links.values()
@@ -146,6 +158,7 @@ class ServiceJudge:
         switch has no power, no controller leads, or it waits for a switch.
         """
         self._world.put_all_right()
+        self._judge_leases()
         late = self.unserved()
         leader = self._world.leader()
         if not self._kinds:
@@ -159,7 +172,7 @@ class ServiceJudge:
         due_s = self.due_s + (limit_of("deaf").served_after_s if deaf else 0.0)
         if leader is None or leader.app is None or self._world.hub.now_s < due_s:
             return
-        if self._are_many(deaf):
+        if self._are_many(deaf) or self._lacks_tags(leader.app):
             return
         known = leader.app.service.state.observed.switches.values()
         if not all(switch.connected and switch.installed for switch in known):
@@ -168,7 +181,8 @@ class ServiceJudge:
             return
         if any(link.silent for link in self._world.network.links.values()):
             return
-        foreign = {name for name, switch in self._world.switches.items() if switch.holds_foreign}
+        wanted = [each for each in self._world.switches.items() if self._world.is_wanted(each[0])]
+        foreign = {name for name, switch in wanted if switch.holds_foreign}
         lines = leader.app.service.status.problems(self._world.hub.now_s)
         named = {
             name
@@ -184,6 +198,22 @@ class ServiceJudge:
             self._world.violated(
                 "late", "the time since the last fault", f"{a} -> {b} is not delivered"
             )
+
+    def _lacks_tags(self, app: KnotlessController) -> bool:
+        """Return whether routes that avoid a failure would need other tags of hosts."""
+        return self._world.tags is not None and app.service.state.update.problem is not None
+
+    def _judge_leases(self) -> None:
+        """Judge that who leads, of several controllers, has been confirmed by most switches."""
+        now_s, switches = self._world.hub.now_s, self._world.served_fabric.switches
+        since_s = now_s - Times().lease_s - LATE_S
+        for controller in self._world.controllers.values():
+            if controller.term == 0 or controller.app is None or controller.hung_until_s > since_s:
+                continue
+            recent = sum(at_s > since_s for at_s in controller.mastered_s.values())
+            if controller.app.service.state.leads and 2 * recent <= len(switches):
+                text = f"it leads, and {recent} of {len(switches)} switches have confirmed it"
+                self._world.violated("lease", controller.process.name, text)
 
     def _are_many(self, deaf: set[str]) -> bool:
         """Return whether so many switches are deaf that the routes stay as they are."""
@@ -238,13 +268,15 @@ class ServiceJudge:
     def _to_be_named(self) -> Iterator[tuple[tuple[str, str], list[str]]]:
         """Yield what a line must name, by kind and name, with the names that are enough."""
         for name, switch in self._world.switches.items():
+            if not self._world.is_wanted(name):
+                continue
             if not switch.is_on:
                 yield ("power", name), [name]
             elif switch.is_deaf and self._can_tell(name):
                 # Each one more may have the controller wait whether they become many.
                 deaf = ", ".join(sorted(self._world.deaf()))
                 yield ("deaf", f"{name} (of {deaf})"), [name]
-        for link in self._world.network.links.values():
+        for link in (self._world.network.links[e.name] for e in self._world.served_fabric.links):
             dead = [name for name, _ in link.ends if not self._world.switches[name].is_on]
             if not self._world.network.carries(link):
                 yield ("cut", link.name), [link.name, *dead]
@@ -269,7 +301,8 @@ class ServiceJudge:
         """Return the pairs that are connected and not served; note when that ends."""
         if not self._world.setting.judged:
             return set()
-        late = self._world.judge.undelivered() & self._world.network.connected()
+        connected = self._world.network.connected(self._world.served_fabric)
+        late = self._world.judge.undelivered() & connected
         kind, since_s = self._last
         if not late and not self.is_served:
             after_s = self._world.hub.now_s - since_s
@@ -306,6 +339,11 @@ class ServiceJudge:
                 if count > limit:
                     text = f"{count} {what} are left, and at most {limit} may be"
                     self._world.violated("leak", controller.process.name, text)
+
+
+def _may_stay(text: str) -> bool:
+    """Return whether a line of problems says what is as it was configured."""
+    return (line := line_of(text)) is not None and line.gone_after_s == inf
 
 
 def _names_foreign(line: str, name: str) -> bool:

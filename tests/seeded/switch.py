@@ -294,6 +294,7 @@ class Switch:
             for other in self.connections:
                 if other.role == ofp.OFPCR_ROLE_MASTER:
                     other.role = ofp.OFPCR_ROLE_SLAVE
+            connection.controller.mastered_s[self.name] = self.world.hub.now_s
         if role != ofp.OFPCR_ROLE_NOCHANGE:
             connection.role = role
         known = _NO_GENERATION if self._generation is None else self._generation
@@ -313,6 +314,7 @@ class Switch:
             for message in messages[:1]:
                 self._error(connection, ofp.OFPET_BAD_REQUEST, ofp.OFPBRC_IS_SLAVE, message)
             return
+        self.world.judge_author(connection.controller)
         contents = self.contents.copy()
         for message in messages:
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.seeded.in_a_row import in_a_row
+from tests.seeded.aimed import in_a_row
 from tests.seeded.run import run
 
 IN_STAGES = pytest.mark.xfail(

@@ -7,17 +7,19 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
+from tests.seeded.aimed import Run
 from tests.seeded.faults import KINDS, Fault, drawn, faults_from, faults_to
 from tests.seeded.judge import EVERYBODY, Explorer, State
 from tests.seeded.known import FIRST_KINDS, LATER_KINDS
-from tests.seeded.planted import FIRST_SEEDS, NOT_FOUND, PLANTED, found
-from tests.seeded.run import run
+from tests.seeded.planted import PLANTED, found
+from tests.seeded.run import FAULTS_S, run
 from tests.seeded.switch import forwarding_of
 from tests.seeded.world import Setting, World
 from tests.support import REPOSITORY
@@ -122,12 +124,20 @@ def test_nothing_is_violated(options: str) -> None:
 
 
 @pytest.mark.thin(1)
-@pytest.mark.parametrize("name", sorted(PLANTED.keys() - set(NOT_FOUND)))
+@pytest.mark.parametrize("name", sorted(PLANTED))
 def test_a_planted_fault_is_found(name: str) -> None:
-    """Where that takes many seeds, it begins shortly before the one that finds it."""
-    first = FIRST_SEEDS.get(name, 1)
-    number, violation = found(name, range(first, first + 12))
+    number, violation = found(name, range(1, 13))
     assert violation is not None, f"{number} seeds"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "aimed", dict.fromkeys(each.aimed for each in PLANTED.values() if each.aimed)
+)
+def test_an_aimed_run_violates_nothing_without_a_fault(aimed: Callable[[int], Run]) -> None:
+    setting, faults = aimed(1)
+    result = run(setting, faults, seconds=max(FAULTS_S, *(each.at_s + 10 for each in faults)))
+    assert not result.violations, "\n".join(map(str, result.violations))
 
 
 @pytest.mark.parametrize(("spec", "engine"), [("ring,4", "dor"), ("torus,3,3", "updown")])

@@ -17,7 +17,7 @@ from tests.seeded.faults import Fault
 from tests.seeded.known import KNOWN, KnownFailure
 from tests.seeded.limits import line_of, tables
 from tests.seeded.run import Result, run
-from tests.seeded.settings import FABRICS, drawn_setting
+from tests.seeded.settings import FABRICS, OPTIONS, drawn_setting
 from tests.seeded.summary import summed, table_of
 from tests.seeded.world import Setting
 from tests.support import REPOSITORY
@@ -76,7 +76,9 @@ def test_settings_are_drawn_of_all_kinds() -> None:
     settings = [drawn_setting(seed) for seed in range(300)]
     drawn = {",".join(setting.fabric.split(",seed=")[:1]) for setting in settings}
     assert drawn == set(FABRICS)
-    assert len({(s.controllers, s.emulator, s.options) for s in settings}) == 6
+    assert {setting.controllers for setting in settings} == {1, 2, 3}
+    assert {setting.options for setting in settings} == set(OPTIONS)
+    assert {setting.emulator for setting in settings} == {False, True}
 
 
 def test_the_page_has_the_tables_of_limits() -> None:

@@ -19,6 +19,8 @@ from knotless.controller.updates.state import UpdateState
 from knotless.forwarding.openflow.rules import COOKIE, Choose
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.files import to_text
 from knotless.verification.changes.change import EVERYTHING
 from tests.seeded import runtime as seeded_runtime
 from tests.seeded.controllers import Controller
@@ -26,8 +28,10 @@ from tests.seeded.forwarding import Forwarding, group_of, is_foreign, rule_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
 from tests.seeded.network import LONG_LINE_US, Network
+from tests.seeded.parts import parts_of
 from tests.seeded.service import ServiceJudge
 from tests.seeded.switch import Switch
+from tests.support import REPOSITORY
 
 _START_S = 1000.0
 _COUNTS_ANEW = re.compile(r"(\S+) counts frames of .* from zero again$")
@@ -61,7 +65,9 @@ class Setting:
 
     @property
     def spec(self) -> str:
-        """The fabric with the delay of its links."""
+        """The fabric with the delay of its links, or its file."""
+        if self.fabric.endswith(".graphml"):
+            return str(REPOSITORY / self.fabric)
         return self.fabric if self.emulator else f"{self.fabric},delay={LONG_LINE_US}"
 
 
@@ -73,6 +79,11 @@ class Violation:
     at_s: float
     author: str
     text: str
+
+    @property
+    def is_of_invariant(self) -> bool:
+        """Whether it is more than an exception in a thread, or a line of problems."""
+        return self.kind not in ("exception", "line")
 
     def __str__(self) -> str:
         return f"{self.at_s - _START_S:.6f} s, {self.kind} by {self.author}: {self.text}"
@@ -92,6 +103,13 @@ class World:
         self.draws = Draws(self.setting.seed)
         self.hub = SimulatedHub(self.draws, _START_S)
         self.fabric = load(self.setting.spec)
+        plan = make_plan(self.fabric, config.parse(self.setting.options))
+        self.tags = plan.host_tags()
+        """The VLANs of what hosts send, if they tag it; they never change them."""
+        self.parts = () if self.tags else parts_of(self.fabric)
+        """What reloads may leave of the fabric; all of its cables and switches stay there."""
+        self.asked_fabric = self.fabric
+        """That of the configuration."""
         self.network = Network(self, self.fabric)
         self.switches = {
             switch.name: Switch(
@@ -126,7 +144,6 @@ class World:
         self._kills: dict[tuple[str, str], tuple[int, float]] = {}
         self._recounted_s: dict[tuple[str, str], float] = {}
         """When a controller has last said that a switch counts from zero again."""
-        plan = make_plan(self.fabric, config.parse(self.setting.options))
         self.shares_buffer = plan.flow_control is not FlowControl.PFC
         """Whether frames of all priorities wait together."""
         self.judge = Judge(self, shares_buffer=self.shares_buffer)
@@ -158,6 +175,8 @@ class World:
             token = place / "token"
             token.write_text(TOKEN + "\n")
             token.chmod(0o600)
+            for part in self.parts:
+                (place / f"{part.name}.json").write_text(to_text(part))
             lines = [
                 f"fabric: '{self.setting.spec}'",
                 "state_file: state.json",
@@ -188,7 +207,7 @@ class World:
     groups: tuple[dict[str, list[str]], ...] = (
         {},
         {"1": ["h1", "h2"]},
-        {"1": ["h1", "h2"], "2": ["h2", "h3", "h4"]},
+        {"1": ["h1", "h2"], "2": ["h1", "h2", "h3"]},
     )
     """Multicast groups that operators request, by their numbers."""
 
@@ -286,6 +305,41 @@ class World:
         self._author = self.leader() or self._author
         app = None if self._author is None else self._author.last_app
         return None if app is None else app.service.state.update
+
+    @property
+    def served_fabric(self) -> Fabric:
+        """The fabric whose hosts the author of the rules serves, or is about to."""
+        app = None if self._author is None else self._author.last_app
+        return self.fabric if app is None else app.service.state.desired.fabric
+
+    def is_served(self, host: str) -> bool:
+        """Return whether a host is in the fabric, before the reload that goes on and after it."""
+        update = self._author_update()
+        staying = None if update is None else update.union.staying
+        return host in self.served_fabric.host_index and (staying is None or host in staying)
+
+    def is_wanted(self, switch: str) -> bool:
+        """Return whether a switch is in the fabric."""
+        return switch in self.served_fabric.hosts_at
+
+    def configure_fabric(self, fabric: Fabric) -> None:
+        """Configure the whole fabric, or a part of it."""
+        named = self.setting.spec if fabric is self.fabric else f"{fabric.name}.json"
+        for controller in self.controllers.values():
+            controller.configure("fabric", f"'{named}'")
+
+    def reload_fabric(self, fabric: Fabric) -> None:
+        """Configure a fabric, and have all controllers reload."""
+        self.asked_fabric = fabric
+        self.configure_fabric(fabric)
+        for controller in self.controllers.values():
+            controller.reload()
+        self.service.forget_requests()
+
+    def _put_fabric_back(self) -> None:
+        """Have an operator put back what no controller has taken: it would not know what exists."""
+        names = {each.name: each for each in (self.fabric, *self.parts)}
+        self.configure_fabric(names.get(self.served_fabric.name, self.fabric))
 
     def _put_right(self, switch: Switch) -> bool:
         """Return whether what others had done to a switch is put right, and note it.
@@ -386,6 +440,13 @@ class World:
         self.violations.append(violation)
         self.say(f"VIOLATION {violation}")
 
+    def judge_author(self, author: Controller) -> None:
+        """Judge that nobody changes a switch while another controller leads in a later term."""
+        leader = self.leader()
+        if leader is not None and leader is not author and leader.term > author.term:
+            text = f"{leader.name} leads in term {leader.term}, later than {author.term}"
+            self.violated("stale", author.process.name, text)
+
     def changed(self, author: str, switch: Switch) -> None:
         """Judge what switches hold, after one of them has changed."""
         self.say(f"{switch.name} holds {switch.forwarding.own} rules of ours ({author})")
@@ -417,6 +478,7 @@ class World:
 
         def start_again() -> None:
             if not controller.is_running:
+                self._put_fabric_back()
                 controller.start()
 
         if controller.is_running:
