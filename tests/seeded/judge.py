@@ -31,6 +31,8 @@ REACTION_S = 0.05
 _ASKED_ALWAYS = ("ring,4", "torus,3,3")
 _ASKED_EVERY = 40
 """The second opinion is asked about all states of those fabrics, and about so few of others."""
+_NOT_TRACED = ("source_check", "protection")
+"""Options whose rules the second opinion does not follow: IP addresses, ports of groups."""
 _TOUCHED = 0
 """The port, of no link, that is down at a switch that others have changed."""
 
@@ -314,8 +316,8 @@ class Judge:
 
     def _ask_second(self, now: State, mixed: Outcome) -> None:
         """Compare with the tracer of the proofs' tests: always on small fabrics, else sometimes."""
-        checks_ip = "source_check" in self._world.setting.options  # which the tracer does not know
-        if checks_ip or self.number % self._asked_every:
+        is_known = not any(option in self._world.setting.options for option in _NOT_TRACED)
+        if not is_known or self.number % self._asked_every:
             return
         alone = self.second.of_state(now, self.explorer.outcome([now]))
         if difference := alone or self.second.of_sequence(self.states, mixed):
