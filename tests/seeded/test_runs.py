@@ -111,7 +111,7 @@ def test_what_was_found_stays_mended(options: str) -> None:
     "options",
     [
         "--seed 317 --runs 12",
-        "--seed 330 --runs 8 --emulator",
+        "--seed 330 --runs 4 --emulator",
         "--seed 340 --runs 6 --controllers 2",
         "--seed 2 --runs 2 --fabric torus,3,3",
         "--seed 1 --runs 2 --fabric fattree2,4,hosts=1 --emulator --options 'multipath: ecmp'",
