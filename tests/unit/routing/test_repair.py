@@ -202,7 +202,7 @@ def test_the_command_prints_what_moved_and_who_cannot_be_reached() -> None:
     assert run("mesh,4,1", "--without", "s2-s4")[0::2] == (
         2,
         "knotless: mesh,4,1 has no link or switch 's2-s4'; write a link as s1:2-s2:3 or s1-s2,"
-        " a switch as s5\n",
+        " a switch as s5, each by itself\n",
     )
     assert "omit it" in run("mesh,4,1", "--without", "s2-s3", "--compare")[2]
 
