@@ -27,7 +27,7 @@ from knotless.web.live import LiveFabric
 from tests.support.fake_fabric import FakeFabric
 from tests.support.page_server import CHROMIUM, FLAGS, served
 
-WIDTHS = (1400, 400)
+WIDTHS = (1400, 390)
 TOKEN = "a-token-of-this-test"  # noqa: S105 - of this test only
 
 Open = Callable[..., Page]

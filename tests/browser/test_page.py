@@ -82,6 +82,34 @@ def test_a_knot_turns_red_and_is_explained(
     expect(page.locator("#problems")).to_have_text("none")
 
 
+CUT_CELLS = """cells => cells.filter(cell => {
+  const [own, box] = [cell, cell.closest(".scroll")].map(of => of.getBoundingClientRect());
+  return own.width === 0 || own.left < box.left || own.right > box.right + 0.5 ||
+    cell.scrollWidth > cell.clientWidth + 1;
+}).map(cell => cell.innerText)"""
+LINES_OF_TEXT = """element => {
+  const text = document.createRange();
+  text.selectNodeContents(element);
+  return text.getClientRects().length;
+}"""
+
+
+def test_no_column_is_cut(open_page: Open) -> None:
+    with served(replay(recording.read(RECORDED))) as url:
+        page = open_page(url)
+        page.locator("#go-to-knot").click()
+        expect(page.locator("#channels")).to_contain_text("waits for the knot")
+        cells = page.locator("#channels :is(th, td)")
+        expect(page.locator("#channels thead th")).to_have_count(9)
+        for width in (320, *WIDTHS, 660, 760, 901, 1100, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert cells.evaluate_all(CUT_CELLS) == [], width
+            dropped = page.get_by_role("button", name="Dropped")
+            assert dropped.evaluate(LINES_OF_TEXT) == 1, f"a word is broken at {width} px"
+            overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert overflow <= 0, width
+
+
 def narrowest_text(page: Page) -> float:
     """Return the height of the smallest text in the picture, in pixels of the screen."""
     heights = page.locator("#picture text").evaluate_all(
