@@ -35,12 +35,16 @@ class Feed:
     """Picture, state, frames and events; a change is sent to every client.
 
     ``kind`` is ``live``, ``replay`` or ``verdict``; ``title`` says what the page shows.
+    ``token_hint`` says where a reader finds the token that ``actions`` need.
     """
 
-    def __init__(self, kind: str, title: str, actions: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, kind: str, title: str, actions: tuple[str, ...] = (), token_hint: str = ""
+    ) -> None:
         self.history = History()
         self.changes: dict[str, Any] = {"count": 0, "changes": []}
-        self._header = {"kind": kind, "title": title, "actions": list(actions)}
+        header = {"kind": kind, "title": title, "actions": list(actions)}
+        self._header = {**header, "token_hint": token_hint}
         self._picture_number = 0
         self._picture = _EMPTY
         self._state: dict[str, Any] = {}

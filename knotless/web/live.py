@@ -67,7 +67,8 @@ class LiveFabric:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self.feed = Feed("live", f"fabric {names.name}", tuple(self.actions))
+        hint = f"printed by: sudo cat {names.token_file}"
+        self.feed = Feed("live", f"fabric {names.name}", tuple(self.actions), hint)
         self._state: dict[str, Any] = {}
         self._parts: Mapping[str, Mapping[str, Any]] = {}
         self._processes: list[str] = []
@@ -300,7 +301,13 @@ class LiveController:
 
     def __init__(self, address: rest.Address, token: str | None) -> None:
         self._address, self._token = address, token
-        self.feed = Feed("live", f"controller {address[0]}:{address[1]}", tuple(self.actions))
+        hint = (
+            "none: this page was started without --token-file, and can change nothing"
+            if token is None
+            else "the content of the file that this page was given with --token-file"
+        )
+        title = f"controller {address[0]}:{address[1]}"
+        self.feed = Feed("live", title, tuple(self.actions), hint)
         self._watch = ControllerWatch(lambda: address, self.feed, self._see)
         self._fabric_name: str | None = None
         self._reload = asyncio.Event()

@@ -71,7 +71,10 @@ def test_a_knot_turns_red_and_is_explained(
     expect(page.locator("#picture .in-the-knot")).to_have_count(4)
     assert page.locator("#picture text.badge").all_text_contents() == ["1", "2", "3", "4"]
     expect(page.locator("#picture .wait-arrow")).to_have_count(4)
-    expect(page.locator("#full")).to_have_text("full: 30.0 kB")
+    expect(page.locator("#full")).to_have_text(
+        "drawn full at 30.0 kB, the most that one held in the frames shown"
+    )
+    expect(page.locator("#knot")).to_contain_text("no frame leaves their queues")
     assert narrowest_text(page) >= 11
     overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert overflow <= 0
@@ -234,6 +237,9 @@ def test_actions_need_the_token_which_is_in_no_address(scene: Scene, open_page: 
     addresses: list[str] = []
     page.on("request", lambda request: addresses.append(request.url))
     expect(page.locator("#actions")).to_be_visible()
+    expect(page.locator("#token-hint")).to_have_text(
+        f"printed by: sudo cat {scene.names.token_file}"
+    )
     page.locator("#engine").fill("updown")
     page.locator("#change-preview").click()
     expect(page.locator("#result")).to_contain_text("with the right token")

@@ -197,6 +197,15 @@ def test_events_and_changes_of_the_controller_are_passed_on(fake: FakeFabric) ->
         assert fake.requests == [("/drain", {"parts": ["s1-s2"], "dry_run": True})]
 
 
+def test_the_page_says_where_its_token_is(names: Names) -> None:
+    def hint(source: LiveFabric | LiveController) -> str:
+        return source.feed.picture()["token_hint"]  # type: ignore[no-any-return]
+
+    assert hint(LiveFabric(names)) == f"printed by: sudo cat {names.token_file}"
+    assert "was given with --token-file" in hint(LiveController(("127.0.0.1", 1), "a-token"))
+    assert "started without --token-file" in hint(LiveController(("127.0.0.1", 1), None))
+
+
 def test_actions_call_the_controller_of_the_fabric(names: Names, fake: FakeFabric) -> None:
     with fake.controller() as port:
         up(names, fake, port)

@@ -42,6 +42,7 @@ export class Actions {
   /** Offers what can be done to a picture's fabric. */
   setPicture(picture: Picture): void {
     this.panel.hidden = picture.actions.length === 0;
+    setText(byId("token-hint", HTMLElement), picture.token_hint);
     for (const button of this.panel.querySelectorAll("button")) {
       button.hidden = !picture.actions.includes(button.dataset["action"] ?? "");
     }

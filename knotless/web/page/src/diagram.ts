@@ -2,11 +2,11 @@
 // colours are those of the style sheet, and no WebGL is needed.
 
 import { type Values, bufferBytes, channelOf, condition } from "./channels";
-import { setText } from "./dom";
+import { bytes, setText } from "./dom";
 import type { Channel, Knot, Picture, State } from "./types";
 
 const SVG = "http://www.w3.org/2000/svg";
-/** A buffer is drawn full at this many bytes, or at the most that any has held so far. */
+/** A buffer is drawn full at this many bytes, or at the most that one has held in the frames shown. */
 const LEAST_FULL_BYTES = 8000;
 const MARGIN = 34;
 /** The most pixels for a distance of 1 in the places of nodes; neighbours are about 1.5 apart. */
@@ -51,11 +51,11 @@ export class Diagram {
   private fullest = LEAST_FULL_BYTES;
   private marks = svgElement("g");
 
-  /** `choose` receives the index of a channel that is clicked; `full` the bytes of a full buffer. */
+  /** `choose` receives the index of a channel that is clicked; `full` when a buffer is drawn full. */
   constructor(
     private readonly box: HTMLElement,
     private readonly choose: (channel: number) => void,
-    private readonly full: (bytes: number) => void = () => undefined,
+    private readonly full: (text: string) => void = () => undefined,
   ) {
     new ResizeObserver(() => this.restart()).observe(box);
   }
@@ -77,7 +77,8 @@ export class Diagram {
     this.values = values;
     this.knot = knot;
     this.fullest = Math.max(this.fullest, ...values.map(bufferBytes));
-    this.full(this.fullest);
+    const held = this.fullest > LEAST_FULL_BYTES ? ", the most that one held in the frames shown" : "";
+    this.full(`drawn full at ${bytes(this.fullest)}${held}`);
     this.paint();
   }
 

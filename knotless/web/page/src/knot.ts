@@ -17,7 +17,9 @@ export function showKnot(panel: HTMLElement, picture: Picture, knot: Knot | null
     head,
     `${knot.cycle.length} channels wait for each other since ${(knot.since_us / 1e6).toFixed(3)} s` +
       ` of virtual time${held > 0 ? `, and ${held} more wait for them` : ""}. ` +
-      "None of them can ever send again. In the picture they have these numbers:",
+      "None of them can ever send again: no frame leaves their queues. They can still grow: by frames " +
+      "from channels that may send, by what programs on hosts send, and by probes of the controller. " +
+      "In the picture they have these numbers:",
   );
   const ends = new Map(picture.channels.map(({ name, from, to }) => [name, `${from} \u2192 ${to}`]));
   setItems(list, knot.cycle.map((channel, i) => {

@@ -3,7 +3,7 @@
 import { Actions } from "./actions";
 import * as api from "./api";
 import { type Values, channelOf, valuesOf } from "./channels";
-import { byId, bytes, setText } from "./dom";
+import { byId, setText } from "./dom";
 import { Drawing } from "./drawing";
 import { Diagram } from "./diagram";
 import { showAdvice, showKnot } from "./knot";
@@ -20,7 +20,7 @@ const MOST_WITH_BUFFERS = 400;
 
 const drawing = new Drawing(byId("picture", HTMLElement), choose);
 const diagram = new Diagram(byId("picture", HTMLElement), choose, (full) =>
-  setText(byId("full", HTMLElement), `full: ${bytes(full)}`));
+  setText(byId("full", HTMLElement), full));
 const table = new Table(
   byId("channels", HTMLTableElement),
   byId("search", HTMLInputElement),

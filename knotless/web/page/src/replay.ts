@@ -2,7 +2,7 @@
 
 import { type Values, valuesOf } from "./channels";
 import { Diagram } from "./diagram";
-import { byId, bytes, setText } from "./dom";
+import { byId, setText } from "./dom";
 import { showKnot } from "./knot";
 import type { Frame, Picture } from "./types";
 
@@ -20,7 +20,7 @@ const play = byId("play", HTMLButtonElement);
 const toKnot = byId("go-to-knot", HTMLButtonElement);
 const label = byId("time-text", HTMLElement);
 const diagram = new Diagram(byId("picture", HTMLElement), (channel) => diagram.select(channel),
-  (full) => setText(byId("full", HTMLElement), `full: ${bytes(full)}`));
+  (full) => setText(byId("full", HTMLElement), full));
 const each = Math.max(SHORTEST_MS, Math.min(LONGEST_MS, PLAYED_MS / frames.length));
 const values: Values[][] = frames.map((frame) => valuesOf(picture, frame));
 const firstKnot = frames.findIndex(({ knot }) => knot !== null);

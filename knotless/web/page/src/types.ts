@@ -19,6 +19,8 @@ export interface Picture {
   kind: "live" | "replay" | "verdict";
   title: string;
   actions: string[];
+  /** Where a reader finds the token that actions need. */
+  token_hint: string;
   number: number;
   fabric: string | null;
   nodes: Node[];
