@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
+.PHONY: help setup setup-checks setup-tests setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri mutants test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +100,9 @@ fuzz-readers: setup-tests  ## damage a million files of other fabrics, twenty mi
 
 test-primitives: setup  ## run a million random operations on remote memory (test-deep: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
+
+mutants: setup-tests  ## plant COUNT=80 faults one by one in a clone, and list those that no test finds
+	nice -n 15 $(BIN)/python -m tests.mutants --seed $${SEED-1} --count $${COUNT-80} $(OPTIONS)
 
 test-barriers: setup-tests  ## run 10,000 barriers of real processes with each fault (test-deep: 300)
 	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q experiments/tests/integration/test_barrier_faults.py

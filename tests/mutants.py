@@ -1,23 +1,25 @@
-"""Plant faults in the modules that decide, and see whether the gate finds what deep tests find.
+"""Plant faults in the modules that decide, and list those that no test finds.
 
-    python -m tests.mutants CHECKOUT --seed 1 --count 25
-    python -m tests.mutants CHECKOUT --seed 1 --count 15 --core
+    python -m tests.mutants --seed 1 --count 80
+    python -m tests.mutants --seed 1 --count 30 --core
 
-CHECKOUT is a clean clone with its own ``.venv``, which is changed and put right again. A fault is
-one operator or constant that is another one. The files of tests that it can reach run as in the
-gate; if none fails, at full depth; each for ten minutes at most. A fault that deep tests do not
-find does not count, as it may change nothing. Prints a line of JSON for each fault, and at the end
-how many of those that deep tests find the gate finds too.
+A fault is another operator or constant, a condition that always holds, two arguments swapped, or a
+function that returns at once. Each is planted alone, in ``build/mutants``, a clone of the last
+commit. The files of tests that reach it run as in the gate, the nearest at full depth, until one
+fails, for three minutes at most. A line of JSON for each goes to a file in ``build/`` that the seed
+and the commit name: a run that was stopped goes on behind its last line.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +28,8 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from tests.support import REPOSITORY
 
 DECIDING = (
     "knotless/routing",
@@ -50,7 +54,7 @@ RUST_SWAPS = {
     **{" + 1": " + 2", " - 1": " - 2", " && ": " || ", " || ": " && ", ".min(": ".max("},
     **{".max(": ".min(", "return true": "return false", "return false": "return true"},
 }
-LIMIT_S = 600
+LIMIT_S = 180
 UNDECIDED = 124
 """The exit status of a command that takes longer than ``LIMIT_S``: that of timeout(1)."""
 
@@ -80,6 +84,42 @@ def of_python(root: Path) -> Iterator[Mutant]:
                     offset = starts[row - 1] + column
                     file = str(path.relative_to(root))
                     yield Mutant(file, row, offset, token.string, SWAPS[token.string])
+            yield from _of_statements(str(path.relative_to(root)), text, starts)
+
+
+def _outside_strings(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it; those in f-strings have no places of their own."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.JoinedStr):
+            yield from _outside_strings(child)
+
+
+def _of_statements(file: str, text: str, starts: Sequence[int]) -> Iterator[Mutant]:
+    """Yield faults of one file that are larger than a word; ``starts`` are the offsets of lines."""
+    lines = text.splitlines()
+
+    def offset(line: int, column: int) -> int:
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    def place(node: ast.expr | ast.stmt) -> tuple[int, int]:
+        end = offset(node.end_lineno or 0, node.end_col_offset or 0)
+        return offset(node.lineno, node.col_offset), end
+
+    for node in _outside_strings(ast.parse(text)):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test):
+                start, end = place(test)
+                if text[start:end] != "TYPE_CHECKING":
+                    yield Mutant(file, test.lineno, start, text[start:end], "True")
+            case ast.Call(args=[first, second, *_]):
+                (a, b), (c, d) = place(first), place(second)
+                swapped = text[c:d] + text[b:c] + text[a:b]
+                if swapped != text[a:d] and "*" not in (text[a], text[c]):
+                    yield Mutant(file, first.lineno, a, text[a:d], swapped)
+            case ast.FunctionDef(body=[ast.Expr(value=ast.Constant()), statement, *_]):
+                early = f"return None\n{' ' * statement.col_offset}"
+                yield Mutant(file, statement.lineno, place(statement)[0], "", early)
 
 
 def of_core(root: Path) -> Iterator[Mutant]:
@@ -105,6 +145,7 @@ def _call(root: Path, *words: str) -> tuple[int, str]:
     with subprocess.Popen(
         words,
         cwd=root,
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'experiments'}"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -119,12 +160,12 @@ def _call(root: Path, *words: str) -> tuple[int, str]:
     return process.returncode, said
 
 
-def _found(root: Path, tier: str, files: Sequence[str], deeper: Sequence[str]) -> str | None:
+def _killer(root: Path, files: Sequence[str], deeper: Sequence[str]) -> str | None:
     """Return the first test that fails; empty if none does, None if that takes too long.
 
     A worker gets one test after the other: it runs all that it has been given also after -x.
     """
-    words = ["-q", "-x", "-n", "2", "--dist=load", "--maxschedchunk=1", f"--tier={tier}"]
+    words = ["-q", "-x", "-n", "2", "--dist=load", "--maxschedchunk=1", "--tier=gate"]
     words += ["--timeout=120", "--timeout-method=thread"]  # no signal ends a loop in Rust
     words += ["-p", "no:randomly", "-p", "no:cacheprovider", f"--deeper={','.join(deeper)}"]
     status, said = _call(root, ".venv/bin/python", "-m", "pytest", *words, *files)
@@ -141,71 +182,80 @@ from tests.tiers.depth import FABRICS
 reached = reach.of_checkout().tests_reached([sys.argv[1]])
 left_out = (*FABRICS, "tests/system/test_wheel.py")  # it builds for minutes
 pure = {file: steps for file, steps in reached.items() if not file.startswith(left_out)}
-chosen = costs.deeper(pure, costs.stored(), 360, (), 0).chosen
+chosen = costs.deeper(pure, costs.stored(), 120, (), 0).chosen
 print(json.dumps([sorted(pure, key=lambda file: (pure[file], file)), chosen]))
 """
 
 
 def judged(root: Path, mutant: Mutant) -> dict[str, object]:
-    """Plant a fault, and return which tests find it in the gate, and else in deep."""
+    """Plant a fault, and return it with the test that finds it: see ``_killer``."""
     path = root / mutant.file
     original = path.read_text()
     end = mutant.offset + len(mutant.old)
     path.write_text(original[: mutant.offset] + mutant.new + original[end:])
     began = time.monotonic()
+    row: dict[str, object] = asdict(mutant)
     try:
-        row: dict[str, object] = asdict(mutant)
         if mutant.file.startswith("core/"):
             status, said = _call(root, "tools/native.sh", "--setup")
-            if status != 0:
-                return {**row, "gate": None, "deep": None, "built": said[-200:]}
-            status, said = _call(root, "tools/rust-tests.sh", "gate")
+            if status == 0:
+                status, said = _call(root, "tools/rust-tests.sh", "gate")
             if status != 0:
                 lines = [line for line in said.splitlines() if "FAILED" in line]
-                return {**row, "gate": (lines or ["cargo test"])[0], "deep": "gate"}
+                return {
+                    **row,
+                    "killer": None if status == UNDECIDED else (lines or [said])[0][:200],
+                }
         _, said = _call(root, ".venv/bin/python", "-c", CHOOSE, mutant.file)
-        files, chosen = json.loads(said.splitlines()[-1])
-        gate = _found(root, "gate", files, chosen)
-        deep = "gate" if gate else _found(root, "deep", files, ())
-        return {**row, "gate": gate, "deep": deep, "seconds": round(time.monotonic() - began)}
+        killer = _killer(root, *json.loads(said.splitlines()[-1]))
+        return {**row, "killer": killer, "seconds": round(time.monotonic() - began)}
     finally:
         path.write_text(original)
 
 
+def cloned() -> Path:
+    """Return a clone of the last commit, with the environment and the programs of the checkout."""
+    root = REPOSITORY / "build" / "mutants"
+    if not root.exists():
+        _call(REPOSITORY, "git", "clone", "--quiet", ".", str(root))
+        (root / ".venv").symlink_to(REPOSITORY / ".venv")
+    _call(root, "git", "fetch", "--quiet", "origin", "HEAD")
+    status, said = _call(root, "git", "reset", "--quiet", "--hard", "FETCH_HEAD")
+    if status != 0:
+        raise SystemExit(f"{root} is no clone of this checkout, remove it: {said}")
+    shutil.copytree(REPOSITORY / "knotless/_native", root / "knotless/_native", dirs_exist_ok=True)
+    shutil.copy2(REPOSITORY / "knotless/_core.abi3.so", root / "knotless/_core.abi3.so")
+    return root
+
+
 def main() -> int:
-    """Draw faults until so many are found by deep tests; return the exit status."""
+    """Judge the faults that a seed draws, and list the survivors; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutants",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("checkout", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=25)
-    parser.add_argument("--skip", type=int, default=0, help="faults that were judged before")
+    parser.add_argument("--count", type=int, default=80)
     parser.add_argument("--core", action="store_true", help="faults of the Rust code")
     asked = parser.parse_args()
-    root = asked.checkout.resolve()
-    mutants = list((of_core if asked.core else of_python)(root))
+    root = cloned()
+    commit = _call(root, "git", "rev-parse", "--short", "HEAD")[1].strip()
     by_file: dict[str, list[Mutant]] = {}
-    for mutant in mutants:
+    for mutant in (of_core if asked.core else of_python)(root):
         by_file.setdefault(mutant.file, []).append(mutant)
     rng = random.Random(asked.seed)  # noqa: S311 - repeatable, not secret
-    gate = deep = 0
-    for _ in range(asked.skip):
-        rng.choice(by_file[rng.choice(sorted(by_file))])
-    try:
-        while deep < asked.count:
-            row = judged(root, rng.choice(by_file[rng.choice(sorted(by_file))]))
-            deep += bool(row["deep"])
-            gate += bool(row["gate"])
-            sys.stdout.write(json.dumps(row) + "\n")
-            sys.stdout.flush()
-    finally:
-        if asked.core:
-            _call(root, "tools/native.sh", "--setup")  # without the last fault
-    sys.stdout.write(f"the gate finds {gate} of {deep} that deep tests find\n")
-    return 0
+    kept = root.with_name(f"mutants-{'core-' * asked.core}{asked.seed}-{commit}.jsonl")
+    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    for number in range(asked.count):
+        mutant = rng.choice(by_file[rng.choice(sorted(by_file))])
+        if number >= len(rows):
+            rows.append(judged(root, mutant))
+            with kept.open("a") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
+    survivors = [json.dumps(row) for row in rows if not row["killer"]]
+    print(*survivors, f"{len(survivors)} of {len(rows)} faults survive", sep="\n")  # noqa: T201
+    return 1 if survivors else 0
 
 
 if __name__ == "__main__":
