@@ -27,8 +27,11 @@ class Here:
 
 sys.exit(run_on(Here(), "h1", sys.argv[1:], lambda: None))
 """
-"""The command's own part of ``knotless exec h1 PROGRAM``, without a fabric."""
-EXEC = (sys.executable, "-c", RUN)
+"""The command's own part of ``knotless exec h1 PROGRAM``, without a fabric.
+
+Signals that the tests' own process ignores, as under nohup(1), are not ignored here.
+"""
+EXEC = ("env", "--default-signal", sys.executable, "-c", RUN)
 LISTENER = """
 import os, signal, sys
 numbers = {getattr(signal, f"SIG{name}") for name in sys.argv[1:]}

@@ -240,7 +240,7 @@ def test_a_loop_of_which_the_dependencies_have_no_cycle_is_a_contradiction() -> 
 def test_rules_that_do_not_fit_the_fabric_are_refused() -> None:
     with pytest.raises(RuleError, match="'s9', which is not a switch of ring,4"):
         check(load("ring,4"), {"s9": SwitchRules(())})
-    with pytest.raises(PlanError, match="pause, pfc"):
+    with pytest.raises(PlanError, match="'pause', 'pfc'"):
         check(load("ring,4"), {}, flow_control="some")
 
 
