@@ -280,7 +280,7 @@ def _plan_steps(
     *in_flight, held = now = [_after_failover(whole, failures, rules) for rules in older]
     if all(map(is_, now, older)):
         older = ()  # no backup path is in use
-    possible = whole if older else _possible(task)
+    unavoided = whole if older else _with_unavoided_failures(task)
     before = Installed(
         usable(whole, failures),
         held.rules,
@@ -289,7 +289,7 @@ def _plan_steps(
         task.multicast,
         tuple(in_flight),
         plan=task.plan if held is task.held and not task.union else None,
-        whole=possible if failures else None,
+        whole=unavoided if failures else None,
         staying=task.union.staying if task.union else None,
         vlan_generation=installed.vlan_generation if installed else None,
         admitting=installed.plan if installed and task.plan is None else None,
@@ -297,12 +297,12 @@ def _plan_steps(
         keeps_tags=True,
     )
     change = plan_change(before, plan)
-    if failures and not _is_safe_with_links(change, task, possible, older):
+    if failures and not _is_safe_with_links(change, task, unavoided, older):
         in_place = None if change.in_place else plan_in_place(before, plan)
-        if in_place is not None and _is_safe_with_links(in_place, task, possible, older):
+        if in_place is not None and _is_safe_with_links(in_place, task, unavoided, older):
             change = in_place
         else:
-            change = plan_change(replace(before, fabric=possible, plan=None), plan)
+            change = plan_change(replace(before, fabric=unavoided, plan=None), plan)
             change = replace(change, down=pairs_down(change, before.fabric))
     _refuse_if_missing_may_deadlock(task, change)
     small = compact(change)
@@ -366,8 +366,8 @@ def _after_failover(fabric: Fabric, failures: Failures, held: Generation) -> Gen
     return held if rules is held.rules else Generation(rules, held.tags)
 
 
-def _possible(task: UpdateTask) -> Fabric:
-    """Return the fabric with the failed links on which frames may be before the end of a step.
+def _with_unavoided_failures(task: UpdateTask) -> Fabric:
+    """Return the whole fabric without the failed links on which no frame can be.
 
     Where all switches hold the rules of a plan, none leads to what that avoids; and what was on
     failed links when they lost their carrier is gone.
@@ -379,7 +379,7 @@ def _possible(task: UpdateTask) -> Fabric:
 
 
 def _is_safe_with_links(
-    change: Change, task: UpdateTask, possible: Fabric, older: tuple[Generation, ...]
+    change: Change, task: UpdateTask, unavoided: Fabric, older: tuple[Generation, ...]
 ) -> bool:
     """Tell whether no step can deadlock if failed links carry frames, or do so before its end.
 
@@ -388,7 +388,7 @@ def _is_safe_with_links(
     a link that never was down are still there in the later steps. The proofs have what switches do
     during the failures; before and after these they do ``older``, if that differs.
     """
-    context = ProofContext(possible, change.before.flow_control, change.groups, change.before.lag)
+    context = ProofContext(unavoided, change.before.flow_control, change.groups, change.before.lag)
     steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
     return all(context.judge(each).outcome.safe for each in generations)

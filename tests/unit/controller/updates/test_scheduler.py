@@ -12,6 +12,7 @@ from knotless.controller.desired import DesiredState
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
+from knotless.controller.updates.planning import UpdateTask
 from knotless.controller.updates.quiescence import ChannelLosses
 from knotless.controller.updates.scheduler import UpdateScheduler
 from knotless.controller.updates.timing import Timing
@@ -68,10 +69,13 @@ class Bench:
     def withdraw(self) -> None:
         self.withdrawn += 1
 
-    def set_link(self, *, up: bool) -> None:
+    def see_link(self, *, up: bool) -> None:
         for name, port in ((CUT.a, CUT.a_port), (CUT.b, CUT.b_port)):
             switch = self.state.observed.by_name[name]
             switch.see_ports({**(switch.ports or {}), port: up})
+
+    def set_link(self, *, up: bool) -> None:
+        self.see_link(up=up)
         self.scheduler.compare_failures()
         self.go_on()
 
@@ -181,6 +185,22 @@ def test_a_fault_of_planning_does_not_end_the_scheduler() -> None:
     assert bench.taken == []
     bench.scheduler.wake()
     bench.go_on()
+    assert len(bench.taken) == 1
+
+
+def test_a_link_that_returns_while_steps_are_planned_has_them_planned_again() -> None:
+    """Those planned first are proven for a failed link on which no frame can be."""
+    carrying = list[bool]()
+
+    def execute(function: Callable[..., Any], task: UpdateTask) -> Any:
+        carrying.append(task.carrying)
+        if len(carrying) == 1:
+            bench.see_link(up=True)
+        return function(task)
+
+    bench = Bench(execute)
+    bench.set_link(up=False)
+    assert carrying == [False, True]
     assert len(bench.taken) == 1
 
 
