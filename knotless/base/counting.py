@@ -10,13 +10,15 @@ _PLURAL = re.compile(r"[A-Za-z]*[a-z]{2}s|[A-Z]+s")
 """Plurals of nouns; units such as ``us`` and ``Mbit/s`` are none."""
 
 
-def number(value: float, decimals: int | None = None) -> str:
+def number_text(value: float, decimals: int | None = None) -> str:
     """Return a number with thousands separators and as many digits as people compare.
 
     Examples
     --------
-    >>> number(30642), number(108.82), number(0.66), number(3.0, 1), number(137940.4)
-    ('30,642', '108.8', '0.66', '3.0', '137,940')
+    >>> number_text(30642), number_text(108.82), number_text(0.66)
+    ('30,642', '108.8', '0.66')
+    >>> number_text(3.0, 1), number_text(137940.4)
+    ('3.0', '137,940')
 
     """
     if decimals is not None:
@@ -43,7 +45,7 @@ def counted(value: float, things: str, decimals: int | None = None) -> str:
     ('1 switch', '1 VLAN', '1,024 queries')
 
     """
-    text = number(value, decimals)
+    text = number_text(value, decimals)
     plural, space, rest = things.partition(" ")
     if text == "1" and _PLURAL.fullmatch(plural):
         things = f"{_singular(plural)}{space}{rest}"

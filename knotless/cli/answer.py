@@ -18,7 +18,7 @@ from enum import Enum
 
 import click
 
-from knotless.base.counting import counted, number
+from knotless.base.counting import counted, number_text
 from knotless.base.printable import printable
 from knotless.shown import formatted
 
@@ -132,15 +132,15 @@ class Figure:
         scale, unit = self.unit_for(self.value)
         text = counted(self.value / scale, unit, self.decimals)
         if self.whole is not None:
-            text += f" of {number(self.whole / scale)}"
+            text += f" of {number_text(self.whole / scale)}"
         if self.at_least is not None:
-            text += f" (at least {number(self.at_least / scale)})"
+            text += f" (at least {number_text(self.at_least / scale)})"
         if self.at_most is not None:
-            text += f", at most {number(self.at_most / scale)}"
+            text += f", at most {number_text(self.at_most / scale)}"
         if self.where:
             text += f" {self.where}"
         amount, meaning = self.also
-        return text + (f", {number(amount / scale)} {meaning}" if amount else "")
+        return text + (f", {number_text(amount / scale)} {meaning}" if amount else "")
 
     def unit_for(self, value: float) -> tuple[float, str]:
         """Return the divisor and the unit in which a value is short."""

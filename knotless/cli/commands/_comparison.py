@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import track
 
-from knotless.base.counting import counted, number
+from knotless.base.counting import counted, number_text
 from knotless.cli.answer import Answer, Headline, Reason, Several, Table, Tone
 from knotless.cli.commands._verdict_answer import engine_name
 from knotless.routing.request import PlanRequest
@@ -50,7 +50,7 @@ def comparison_table(rows: Sequence[Compared], *, details: bool) -> Table:
     planned = [(row.engine, row.summary) for row in rows if row.summary is not None]
     columns = COLUMNS | MORE_COLUMNS if details else COLUMNS
     bound = next((summary["load_bound"] for _, summary in planned), 0)
-    least = f" (at least {number(bound)})" if isinstance(bound, float) and bound else ""
+    least = f" (at least {number_text(bound)})" if isinstance(bound, float) and bound else ""
     return Table(
         f"load: paths on the busiest channel{least}; mean, most: switches on a path; rules: on the"
         " switch with the most",

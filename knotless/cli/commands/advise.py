@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from knotless.base.counting import number
+from knotless.base.counting import number_text
 from knotless.base.flow_control import FlowControl
 from knotless.cli.answer import Answer, Group, Headline, Hint, Reason, Several, Tone, print_answer
 from knotless.cli.commands._comparison import compared, comparison_table, without_plan
@@ -107,7 +107,7 @@ def _answer(
         load, count = best["max_channel_load"], len(place)
         why.append(
             f"of {count} safe engines with rules, its busiest channel carries the fewest paths,"
-            f" {number(load)}; no engine gets below {number(best['load_bound'])}"
+            f" {number_text(load)}; no engine gets below {number_text(best['load_bound'])}"
         )
         why += [f"{name} is next: {advice.reasons[name]}" for name in advice.ranking[1:2]]
         why.append(Several([f"cheaper: {line}" for line in advice.cheaper], "cheaper engines"))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
-from knotless.base.counting import counted, number
+from knotless.base.counting import counted, number_text
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.base.printable import listed
@@ -166,7 +166,7 @@ def _answer(spec: str, values: Mapping[str, Any], loads: Mapping[str, int], line
     most = max(values["max_channel_load"], values["max_host_load"])
     subject = f"{values['pattern']} on {values['fabric']} with {engine_name(values['engine'])}"
     if most > 1:
-        headline = Headline(subject, f"{number(most)} flows share a channel", tone=Tone.OPEN)
+        headline = Headline(subject, f"{number_text(most)} flows share a channel", tone=Tone.OPEN)
     else:
         headline = Headline(subject, "no two flows share a channel")
     busiest = sorted(between, key=lambda name: -between[name])
@@ -216,13 +216,13 @@ def _multipath_answer(spec: str, values: Mapping[str, Any], seeds_run: Multipath
     if "seeds" in values:
         usual, worst = values["hashed_max_load_p50"], values["hashed_max_load_worst"]
         word = counted(usual, "flows on the busiest channel")
-        rest = f"with the median seed of the hash, {number(worst)} with the worst"
+        rest = f"with the median seed of the hash, {number_text(worst)} with the worst"
     else:
         word = counted(values[f"{cases[0]}_max_load"], "flows on the busiest channel")
         rest = "if choices carry equal shares"
         if len(cases) > 1:  # of what routing may do, such as no detours, or only detours
             worst = max(values[f"{case}_max_load"] for case in cases)
-            rest = f"in the case {cases[0]}, {number(worst)} in the worst case"
+            rest = f"in the case {cases[0]}, {number_text(worst)} in the worst case"
     rows = [
         [title, *(values[f"hashed_{key}_{which}"] for which in ("p50", "p99", "worst"))]
         for key, title in _HASHED.items()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from knotless.base.counting import number
+from knotless.base.counting import number_text
 from knotless.base.printable import json_text
 from knotless.cli.answer import Answer, Figure, Group, Headline, Tone, print_answer
 from knotless.cli.commands._plan_options import plan_options, without_option
@@ -92,7 +92,7 @@ def _answer(
     subject: str, values: Mapping[str, object], phases: int, gets: Contention, best: float
 ) -> Answer:
     if gets.max_channel_load > 1:
-        word, tone = f"{number(gets.max_channel_load)} flows share a channel", Tone.OPEN
+        word, tone = f"{number_text(gets.max_channel_load)} flows share a channel", Tone.OPEN
     else:
         word, tone = "no two flows of a phase share a channel", Tone.GOOD
     return Answer(
