@@ -18,7 +18,7 @@ from knotless.emulation.running_fabric import RunningFabric
 from knotless.routing.request import PlanRequest
 from tests.support import REPOSITORY
 from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
-from tests.support.lab_terminal import Terminal
+from tests.support.terminal import Terminal
 from tests.support.waiting import HANG_S
 
 PAGE = REPOSITORY / "docs" / "tutorials" / "into-a-running-fabric.md"

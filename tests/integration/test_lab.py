@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from knotless.emulation.names import Names
 from tests.support.fabric_fixtures import Knotless, Remains
-from tests.support.lab_terminal import Lab
+from tests.support.terminal import Lab
 
 
 def test_lab_gives_the_prompt_and_leaves_nothing(

@@ -16,7 +16,7 @@ import pytest
 from knotless.emulation.names import Names
 from knotless.lab_checks.lab import labs
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless
-from tests.support.lab_terminal import PROMPT, Lab
+from tests.support.terminal import PROMPT, Lab
 from tests.support.waiting import Limit
 
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)

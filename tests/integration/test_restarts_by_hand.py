@@ -14,7 +14,7 @@ from knotless.routing.request import PlanRequest
 from tests.integration.test_cut_and_mend import pings
 from tests.integration.test_switch_restarts import is_down, is_well, killed, namespace, shown
 from tests.support.fabric_fixtures import Knotless, Start, new_fabric
-from tests.support.lab_terminal import Lab
+from tests.support.terminal import Lab
 from tests.support.waiting import until
 
 QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -26,7 +26,7 @@ from knotless.emulation.priority import Priority, default_priority
 from knotless.emulation.requirements import why_not
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
-from tests.support.lab_terminal import Lab
+from tests.support.terminal import Lab
 from tests.support.waiting import HANG_S
 
 __all__ = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lab_terminal import Terminal
+from tests.support.terminal import Terminal
 from tests.support.waiting import HANG_S, until
 
 RUN = """
