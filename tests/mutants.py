@@ -140,7 +140,7 @@ def of_core(root: Path) -> Iterator[Mutant]:
                     yield Mutant(file, line, found.start(), found[0], RUST_SWAPS[found[0]])
 
 
-def _call(root: Path, *words: str) -> tuple[int, str]:
+def _call(root: Path, *words: str, limit_s: float | None = LIMIT_S) -> tuple[int, str]:
     """Run a command; one that takes too long ends with its children, such as workers of xdist."""
     with subprocess.Popen(
         words,
@@ -153,7 +153,7 @@ def _call(root: Path, *words: str) -> tuple[int, str]:
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=LIMIT_S)
+            said, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return UNDECIDED, ""
@@ -228,6 +228,17 @@ def cloned() -> Path:
     return root
 
 
+def _build_core(root: Path) -> None:
+    """Build all once without a fault, and run its tests: with one, only what it changes is built.
+
+    Raises SystemExit if they fail without a fault.
+    """
+    for words in (("tools/native.sh", "--setup"), ("tools/rust-tests.sh", "gate")):
+        status, said = _call(root, *words, limit_s=None)
+        if status != 0:
+            raise SystemExit(f"{' '.join(words)} fails without a fault: {said[-300:]}")
+
+
 def main() -> int:
     """Judge the faults that a seed draws, and list the survivors; return the exit status."""
     parser = argparse.ArgumentParser(
@@ -240,6 +251,8 @@ def main() -> int:
     parser.add_argument("--core", action="store_true", help="faults of the Rust code")
     asked = parser.parse_args()
     root = cloned()
+    if asked.core:
+        _build_core(root)
     commit = _call(root, "git", "rev-parse", "--short", "HEAD")[1].strip()
     by_file: dict[str, list[Mutant]] = {}
     for mutant in (of_core if asked.core else of_python)(root):
