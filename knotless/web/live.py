@@ -100,10 +100,7 @@ class LiveFabric:
         )
 
     async def _ask_parts_for_ever(self) -> None:
-        """Tell which parts run and do not answer, and who sends on what goes round in a loop.
-
-        Both are told as ``knotless status`` does.
-        """
+        """Tell which parts do not answer, and what sends frames on in loops, as ``status`` does."""
         while True:
             told: tuple[dict[str, str], forwarding_loops.Reasons] = {}, {}
             with suppress(KnotlessError):
