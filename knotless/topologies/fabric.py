@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 from knotless.base.errors import FabricError
 from knotless.topologies.link_names import LinkNames
+from knotless.topologies.numbering import ip_value
 
 DEFAULT_RATE_MBPS = 10.0
 """Default line rate: low enough for emulation with real frames on a small machine."""
@@ -280,10 +281,7 @@ def known_ips(fabric: Fabric) -> list[int | None]:
     ['0xa000101', '0xa000201', '0xa000301']
 
     """
-    return [
-        None if host.ip_invented else int.from_bytes(map(int, host.ip.split(".")))
-        for host in fabric.hosts
-    ]
+    return [None if host.ip_invented else ip_value(host.ip) for host in fabric.hosts]
 
 
 def hosts_across_switches(fabric: Fabric) -> list[int]:

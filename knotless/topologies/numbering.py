@@ -74,3 +74,8 @@ def mac_text(value: int) -> str:
 def mac_value(text: str) -> int:
     """Parse ``aa:bb:cc:dd:ee:ff``, which must be well formed, as a 48-bit integer."""
     return int(text.replace(":", ""), 16)
+
+
+def ip_value(text: str) -> int:
+    """Parse the IPv4 address ``a.b.c.d``, which must be well formed, as a 32-bit integer."""
+    return int.from_bytes(map(int, text.split(".")))
