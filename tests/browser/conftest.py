@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from knotless.emulation import names as names_module
 from knotless.emulation import processes, state
@@ -29,6 +29,10 @@ from tests.support.page_server import CHROMIUM, FLAGS, served
 
 WIDTHS = (1400, 390)
 TOKEN = "a-token-of-this-test"  # noqa: S105 - of this test only
+
+LIMIT_MS = 60_000
+"""For what a page is to show: far more than it takes on a machine that does other things too."""
+expect.set_options(timeout=LIMIT_MS)
 
 Open = Callable[..., Page]
 
@@ -62,7 +66,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(LIMIT_MS)
         page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", hear)

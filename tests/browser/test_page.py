@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from knotless.results import recording
 from knotless.routing.plan import make_plan
@@ -113,6 +114,33 @@ def test_no_column_is_cut(open_page: Open) -> None:
             assert overflow <= 0, width
 
 
+def test_a_picture_that_comes_late_keeps_the_frame_that_was_chosen(open_page: Open) -> None:
+    with served(replay(recording.read(RECORDED))) as url:
+        page = open_page(url)
+        counts, held = itertools.count(1), list[Route]()
+
+        def hold_second(route: Route) -> None:
+            if next(counts) == 2:
+                held.append(route)
+            else:
+                route.continue_()
+
+        asked = itertools.count(1)
+        page.route("**/api/timeline", hold_second)
+        with page.expect_request(
+            lambda request: request.url.endswith("/api/timeline") and next(asked) == 2
+        ):
+            page.reload()
+        page.locator("#go-to-knot").click()
+        expect(page.locator("#knot")).to_be_visible()
+        shown = page.evaluate("Number(document.documentElement.dataset.frames)")
+        held[0].continue_()
+        page.wait_for_function(
+            "shown => Number(document.documentElement.dataset.frames) > shown", arg=shown
+        )
+        expect(page.locator("#knot")).to_be_visible()
+
+
 def narrowest_text(page: Page) -> float:
     """Return the height of the smallest text in the picture, in pixels of the screen."""
     heights = page.locator("#picture text").evaluate_all(
@@ -174,6 +202,26 @@ def test_the_slider_shows_the_past(scene: Scene, open_page: Open) -> None:
     scene.fake.deadlock = None
     scene.fake.pass_time(100_000)
     expect(page.locator("#knot")).to_be_hidden()
+
+
+def test_an_answer_older_than_a_frame_does_not_forget_it(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    scene.fake.pass_time(250_000, s1_2=0.5)
+    expect(page.locator("#channels")).to_contain_text("sends")
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/api/timeline", lambda route: held.append((route, route.fetch())), times=2)
+    page.reload()
+    while len(held) < 2:  # the page asks for itself, and when it hears which picture is shown
+        page.wait_for_timeout(10)
+    scene.fake.freeze(100_000)
+    expect(page.locator("#knot")).to_be_visible()
+    shown = page.evaluate("Number(document.documentElement.dataset.frames)")
+    for route, answer in held:
+        route.fulfill(response=answer)
+    page.wait_for_function(
+        "shown => Number(document.documentElement.dataset.frames) > shown", arg=shown
+    )
+    expect(page.get_by_role("button", name="Go to the deadlock")).to_be_visible()
 
 
 def test_the_table_by_keyboard(scene: Scene, open_page: Open) -> None:

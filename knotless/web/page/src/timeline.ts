@@ -12,6 +12,8 @@ export class Slider {
   private playing = 0;
   private loaded = new Map<number, Frame>();
   private wanted = -1;
+  /** The last frames that came: an answer that was written before them lacks them. */
+  private heard: Frame[] = [];
 
   /** `show` receives the frame to be shown; in a replay there is nothing to follow. */
   constructor(
@@ -37,14 +39,22 @@ export class Slider {
     play.addEventListener("click", () => (this.playing ? this.stop() : this.start()));
   }
 
-  /** Reads which frames there are. */
+  /** Reads which frames there are; of a replay it shows the first, or the one that was chosen. */
   async load(): Promise<void> {
-    this.times = await timeline();
+    this.heard = [];
+    await this.read();
     this.loaded.clear();
-    this.bounds();
-    if (this.replay && this.times.times.length > 0) await this.go(this.times.first);
+    const chosen = this.wanted >= this.times.first && this.wanted < this.end();
+    if (this.replay && this.times.times.length > 0)
+      await this.go(chosen ? this.wanted : this.times.first);
     else if (this.following && this.times.times.length > 0) await this.showLast();
     this.mark();
+  }
+
+  private async read(): Promise<void> {
+    this.times = await timeline();
+    for (const frame of this.heard) if (frame.n === this.end()) this.append(frame);
+    this.bounds();
   }
 
   /** Shows the last frame, which may have come before the page was ready. */
@@ -56,14 +66,20 @@ export class Slider {
 
   /** A frame has come. */
   add(frame: Frame): void {
-    const end = this.times.first + this.times.times.length;
-    if (frame.n !== end) {
+    this.heard = [...this.heard.slice(1 - AHEAD), frame];
+    if (frame.n !== this.end()) {
       this.times = { first: frame.n, times: [], knots: [] };
-      void timeline().then((found) => {
-        this.times = found;
-        this.bounds();
-      });
+      void this.read();
     }
+    this.append(frame);
+    this.bounds();
+    if (!this.following) return;
+    this.range.value = String(frame.n);
+    this.mark(frame);
+    this.show(frame);
+  }
+
+  private append(frame: Frame): void {
     this.times.times.push(frame.time);
     if (frame.knot !== null) this.times.knots.push(frame.n);
     while ((this.times.times[0] ?? 0) < frame.time - 600) {
@@ -71,11 +87,6 @@ export class Slider {
       this.times.first += 1;
     }
     while ((this.times.knots[0] ?? frame.n) < this.times.first) this.times.knots.shift();
-    this.bounds();
-    if (!this.following) return;
-    this.range.value = String(frame.n);
-    this.mark(frame);
-    this.show(frame);
   }
 
   private bounds(): void {
