@@ -6,8 +6,8 @@
 A fault is another operator or constant, a condition that always holds, two arguments swapped, or a
 function that returns at once. Each is planted alone, in ``build/mutants``, a clone of the last
 commit. The files of tests that reach it run as in the gate, the nearest at full depth, until one
-fails, for three minutes at most. A line of JSON for each goes to a file in ``build/`` that the seed
-and the commit name: a run that was stopped goes on behind its last line.
+fails, for three minutes at most; after that it is undecided. A line of JSON for each goes to a file
+in ``build/`` that the seed and the commit name: what was stopped goes on behind its last line.
 """
 
 from __future__ import annotations
@@ -266,9 +266,12 @@ def main() -> int:
             rows.append(judged(root, mutant))
             with kept.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
-    survivors = [json.dumps(row) for row in rows if not row["killer"]]
-    print(*survivors, f"{len(survivors)} of {len(rows)} faults survive", sep="\n")  # noqa: T201
-    return 1 if survivors else 0
+    survive = [row for row in rows if row["killer"] == ""]
+    undecided = [row for row in rows if row["killer"] is None]
+    end = f"{len(survive)} of {len(rows)} faults survive, {len(undecided)} are undecided: no test"
+    end += f" has failed, and some take longer than {LIMIT_S} s"
+    print(*map(json.dumps, [*survive, *undecided]), end, sep="\n")  # noqa: T201
+    return 1 if survive or undecided else 0
 
 
 if __name__ == "__main__":
