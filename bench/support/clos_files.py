@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.support.clos_files /tmp/clos
     .venv/bin/knotless check /tmp/clos --failures 1
 
-takes the processor time and memory that docs/decisions/failure-certificates.md names.
+takes the processor time and memory that docs/decisions/failure-tables.md names.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Config(PlanRequest):
     allow_deadlock : whether to install a plan even if it can deadlock under its flow control.
     connect_timeout_s : how long a switch may be absent before it is reported as a problem, and at
         the start before the others are served without it.
-    kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
+    kept_changes : how many changes of routes `GET /changes` shows, with their records.
     state_file : file in which changes and drained parts are kept that operators request over HTTP,
         so that a controller that starts again keeps them; None: they end with the controller. The
         file before the last request is kept beside it (`NAME-before.json`), what links have lost

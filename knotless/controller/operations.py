@@ -23,7 +23,7 @@ from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
 from knotless.controller.updates.planning import UpdateTask, plan_update
 from knotless.topologies.drained import avoided
-from knotless.verification.changes.certificate import described, step_files
+from knotless.verification.changes.record import described, step_files
 
 Body = TypeVar("Body", bound=BaseModel)
 

@@ -12,8 +12,8 @@ from knotless.controller.status import Status
 from knotless.controller.updates.journal import History
 from knotless.controller.updates.planning import UpdatePlan
 
-_CERTIFY_AFTER_S = 1.0
-"""Repairs come first: certificates wait until no change has ended for this time."""
+_RECORD_AFTER_S = 1.0
+"""Repairs come first: records of changes wait until no change has ended for this time."""
 
 
 class EventReporter:
@@ -28,7 +28,7 @@ class EventReporter:
         self.history = history
         self.events = Events(runtime.unix_time_s)
         self.metrics = Metrics(status, runtime.now_s)
-        self._certifying: Any = None
+        self._recording: Any = None
 
     def tell(self, kind: str, **fields: Any) -> None:
         """Report an event to all clients of ``/events``."""
@@ -65,12 +65,12 @@ class EventReporter:
         )
         ages_s = self._state.observed.ages_of_update_s
         self.history.add(plan, self._state.update.progress.number, seconds, stretch, ages_s)
-        if self._certifying is not None:
-            self._certifying.cancel()
-        self._certifying = self._threads.spawn_after(_CERTIFY_AFTER_S, self._certify)
+        if self._recording is not None:
+            self._recording.cancel()
+        self._recording = self._threads.spawn_after(_RECORD_AFTER_S, self._record)
 
-    def _certify(self) -> None:
-        """Compute the certificates of the last updates."""
-        self._certifying = None
-        while self.history.certify(runtime.in_thread):
+    def _record(self) -> None:
+        """Compute the records of the last updates."""
+        self._recording = None
+        while self.history.complete_record(runtime.in_thread):
             pass

@@ -29,7 +29,7 @@ _NUMBERS = frozenset({"switches", "hosts", "pairs", "undelivered"})
 
 
 @dataclass(frozen=True)
-class ShownCertificate:
+class ShownFailureTable:
     """The failures that were tried, as they are shown.
 
     ``acyclic`` is whether none of them closes a cycle, None: unknown; ``survives`` whether that
@@ -42,7 +42,7 @@ class ShownCertificate:
     lines: tuple[str, ...]
 
     @classmethod
-    def from_json(cls, value: object) -> ShownCertificate:
+    def from_json(cls, value: object) -> ShownFailureTable:
         """Return it from plain values; raises StateError."""
         match value:
             case {
@@ -60,7 +60,7 @@ class CheckState:
     """The result of a check: the verdict, and records of the files that it read."""
 
     verdict: ImportedVerdict
-    certificate: ShownCertificate | None
+    failure_table: ShownFailureTable | None
     files: list[FileRecord]
     sections: Sections
 
@@ -87,13 +87,13 @@ class CheckState:
             ]
             raise StateError(f"{path}: the state of other {' and '.join(differing) or 'options'}")
         result = sections.json("found")
-        certificate = result.get("certificate")
+        table = result.get("certificate")
         files = sections.json("files").get("files")
         if not isinstance(files, list):
             raise _unfit()
         return cls(
             _verdict(result.get("verdict")),
-            None if certificate is None else ShownCertificate.from_json(certificate),
+            None if table is None else ShownFailureTable.from_json(table),
             [FileRecord.from_json(value) for value in files],
             sections,
         )
@@ -103,7 +103,7 @@ def write_state(
     path: str | Path,
     options: Mapping[str, Any],
     verdict: ImportedVerdict,
-    certificate: ShownCertificate | None,
+    table: ShownFailureTable | None,
     files: tuple[Sequence[FileRecord], Sequence[bytes]],
     more: Mapping[str, bytes],
     key: bytes = b"",
@@ -117,7 +117,7 @@ def write_state(
     records, contents = files
     result = {
         "verdict": asdict(verdict),
-        "certificate": None if certificate is None else asdict(certificate),
+        "certificate": None if table is None else asdict(table),
     }
     sections = {
         "about": _text({"program": program(), "options": options}),

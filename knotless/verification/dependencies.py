@@ -21,7 +21,7 @@ never moves waits only for virtual channels that are paused for ever. Such a one
 buffer behind it, and since whole frames are in one buffer, it is paused for ever only if frames in
 it never move either: these wait for members of D alone. So each member of D can be filled by
 packets that wait for nothing but members of D: D is part of S. The order in which members are
-removed, of which each can be emptied when those before it can, is the certificate.
+removed, of which each can be emptied when those before it can, is the evidence for that.
 
 *If S is not empty*, the fabric has packets for a deadlock; as with cycles, whether they can meet
 depends on the traffic. The model must hold: switches without a blocked head at inputs, a reserve
@@ -220,7 +220,7 @@ def blocking_steps(edges: Edges, waits: Sequence[Wait]) -> list[Step]:
 
 
 def removal_order(edges: Edges, waits: Sequence[Wait]) -> list[int]:
-    """Return the certificate that no deadlock is possible.
+    """Return the evidence that no deadlock is possible, as an order.
 
     All nodes that are held, in an order in which each of their waits has a member that comes
     before, or that is never held while another is waited for. Fewer nodes if a deadlock is

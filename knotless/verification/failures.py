@@ -1,6 +1,6 @@
-"""The certificate of a fabric for all failures of links and switches, or for a sample of them.
+"""The failure table of a fabric: verdicts after all failures of links and switches, or a sample.
 
-Every failure in a certificate was evaluated itself, by a :class:`FailureModel`: see
+Every failure in it was evaluated itself, by a :class:`FailureModel`: see
 :mod:`knotless.verification.failure_models`. Groups of similar failures only shorten what is
 printed: two failures are similar if their parts have equal colours, see :func:`colours`.
 """
@@ -130,7 +130,7 @@ class FailureModel(Protocol):
         """Return the verdict on a failure."""
 
 
-class Certificate:
+class FailureTable:
     """The verdicts of a model on sets of at most ``max_failed`` failures, in the order of trying.
 
     ``total`` is the number of such sets; if it is larger than ``planned``, ``limit`` sets of two

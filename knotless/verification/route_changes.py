@@ -55,7 +55,7 @@ def verdict_after(state: CheckState, changes: Sequence[FileChange]) -> ImportedV
     router = changed_router(state.files, contents, changes)
     if router is None:
         return state.verdict
-    if state.certificate is not None:
+    if state.failure_table is not None:
         raise StateError(f"the routes of {router.after.name} changed, and failures are tried")
     if "routes" not in state.sections:
         raise StateError(f"the routes of {router.after.name} changed")

@@ -19,8 +19,8 @@ from knotless.web.verdicts import shown_verdict
 POLL_S = 1.0
 EVENT_TIMEOUT_S = 40.0
 """More than two heartbeats of the controller's event stream."""
-CERTIFICATE_POLLS = 5
-"""Polls after an event in which changes are read again: a certificate comes a moment later."""
+RECORD_POLLS = 5
+"""Polls after an event in which changes are read again: their records come a moment later."""
 _MAX_LINE_BYTES = 1 << 20
 _SHOWN = (
     *("fabric", "engine", "flow_control", "ready", "switches", "links_down", "hosts_down"),
@@ -39,7 +39,7 @@ class ControllerWatch:
     ) -> None:
         self._where, self._feed, self._tell = where, feed, tell
         self._wake = asyncio.Event()
-        self._polls_for_changes = CERTIFICATE_POLLS
+        self._polls_for_changes = RECORD_POLLS
         self._ended = threading.Event()
 
     async def run(self) -> None:
@@ -69,7 +69,7 @@ class ControllerWatch:
             check = status.get("check")
             verdict = shown_verdict(check) if check else None
         except KnotlessError as error:  # no answer, or not that of a controller
-            self._polls_for_changes = CERTIFICATE_POLLS
+            self._polls_for_changes = RECORD_POLLS
             self._tell({"reachable": False, "why": str(error)})
             return
         shown = {key: status.get(key) for key in _SHOWN}
@@ -94,7 +94,7 @@ class ControllerWatch:
 
     def _see(self, kind: str, fields: dict[str, Any]) -> None:
         self._feed.add_event(kind, fields)
-        self._polls_for_changes = CERTIFICATE_POLLS
+        self._polls_for_changes = RECORD_POLLS
         self._wake.set()
 
 

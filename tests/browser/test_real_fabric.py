@@ -53,7 +53,7 @@ def test_a_cut_and_its_repair_are_seen(url: str, names: Names, open_page: Open) 
     expect(page.locator("#problems")).to_contain_text("link s1:2-s2:3 is down")
     repair = page.locator("#changes > li").first
     expect(repair).to_contain_text("avoids s1:2-s2:3")
-    expect(repair).to_contain_text("certificate: proven")
+    expect(repair).to_contain_text("change record: proven")
     expect(rows.filter(has_text="s1 \u2192 s2")).to_contain_text("cut")
     # What went from h1 to h2 over the cut link takes the other way round.
     expect(rows.filter(has_text="s1 \u2192 s4")).to_contain_text("sends")

@@ -29,10 +29,10 @@ from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import NO_FAILURES, parts
-from knotless.verification.changes.certificate import CERTIFICATE, described, digest, write_steps
 from knotless.verification.changes.change import Change, Installed
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import ProofContext, Prover
+from knotless.verification.changes.record import RECORD_FILE, described, digest, write_steps
 from knotless.verification.check import check
 from tests.support.random_fabrics import seeded, small_fabric
 from tests.support.reference import CUT
@@ -190,7 +190,7 @@ def test_a_cut_path_may_lose_packets_but_no_other() -> None:
 def test_the_folders_can_be_checked_by_anyone(tmp_path: Path) -> None:
     change = _change("torus,4,4", ROOT_1, {"request": "updown", "root": "s11"}, "pause")
     write_steps(change, tmp_path)
-    written = json.loads((tmp_path / CERTIFICATE).read_text())
+    written = json.loads((tmp_path / RECORD_FILE).read_text())
     assert (written["tier"], written["proven"]) == (3, True)
     assert written["before"] == digest(change.before.rules)
     for number, step in enumerate(written["steps"], 1):

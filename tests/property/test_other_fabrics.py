@@ -27,8 +27,8 @@ from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, Host, Link
 from knotless.topologies.failures import Failures
 from knotless.topologies.union import parts_of
-from knotless.verification.changes.certificate import write_steps
 from knotless.verification.changes.change import EVERYTHING
+from knotless.verification.changes.record import write_steps
 from tests.support.random_fabrics import seeded, two_fabrics
 from tests.support.reference import LOOP
 from tests.support.reference_rules import RuleReference

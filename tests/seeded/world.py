@@ -285,7 +285,7 @@ class World:
         return self._forwardings[key]
 
     def dropped_pairs(self) -> set[Pair]:
-        """Return the pairs whose frames the certificate of a change names as dropped."""
+        """Return the pairs whose frames the record of a change names as dropped."""
         names = [host.name for host in self.fabric.hosts]
         dropped: set[Pair] = set()
         update = self._author_update()

@@ -34,7 +34,7 @@ from knotless.emulation.names import names_of
 from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.summary import CHANGE_TEXTS
-from knotless.verification.changes.certificate import write_step_files
+from knotless.verification.changes.record import write_step_files
 
 _POLL_S = 0.1
 _SHOWN_PAIRS = 8
@@ -165,7 +165,7 @@ def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answ
         hints=hints,
         details=[
             Group(
-                "certificate",
+                "change record",
                 {
                     "tier": tier,
                     "rules_before": proof["before"],

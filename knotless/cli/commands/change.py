@@ -15,8 +15,8 @@ from knotless.cli.help import Command
 from knotless.cli.options import fabric_of, given_options, print_json
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.verification.changes.certificate import described, write_steps
 from knotless.verification.changes.planner import between_plans
+from knotless.verification.changes.record import described, write_steps
 
 EXAMPLE = """\b
 Example: knotless change --engine dl --vcs 2 --dry-run

@@ -28,7 +28,7 @@ from knotless.controller.config import ConfigError
 from knotless.controller.updates.planning import FabricUnion, UpdatePlan
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import from_json, to_json
-from knotless.verification.changes.certificate import certificate
+from knotless.verification.changes.record import change_record
 
 
 class _File(BaseModel):
@@ -132,11 +132,11 @@ class UpdateJournal:
 
 # --- history ----------------------------------------------------------------------------------
 
-Certify = Callable[[Callable[[Any], dict[str, object]], Any], dict[str, object]]
+Execute = Callable[[Callable[[Any], dict[str, object]], Any], dict[str, object]]
 
 _OF_LAST = ("time", "failed", "drained", "repair", "tier", "rules_changed", "seconds")
 _MAX_WAITING = 16
-"""Changes that may wait for their certificates: each of them holds all rules of its steps."""
+"""Changes that may wait for their records: each of them holds all rules of its steps."""
 
 
 class History:
@@ -146,7 +146,7 @@ class History:
     by its steps, or by those of updates that were given up for it. ``down_s`` is the time until all
     of ``down_pairs`` were served again, since their failure was noticed.
 
-    An entry says when each switch confirmed each step, and has the certificate of the proofs. That
+    An entry says when each switch confirmed each step, and has the record of the proofs. That
     takes time to compute: :meth:`certify` does it.
     """
 
@@ -211,12 +211,12 @@ class History:
         if len(self._waiting) > _MAX_WAITING:
             self._waiting.popleft()
 
-    def certify(self, execute: Certify) -> bool:
-        """Compute the oldest certificate that is missing; return whether there was one."""
+    def complete_record(self, execute: Execute) -> bool:
+        """Compute the oldest record that is missing; return whether there was one."""
         if not self._waiting:
             return False
         entry, plan, ages_s = self._waiting.popleft()
-        entry["certificate"] = {**execute(certificate, plan.change), "read_age_s": ages_s}
+        entry["certificate"] = {**execute(change_record, plan.change), "read_age_s": ages_s}
         return True
 
     def last(self) -> dict[str, object] | None:

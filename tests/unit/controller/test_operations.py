@@ -31,7 +31,7 @@ from knotless.controller.updates.planning import plan_update
 from knotless.forwarding.openflow.directory import read_dir
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES
-from knotless.verification.changes.certificate import digest, write_step_files
+from knotless.verification.changes.record import digest, write_step_files
 from knotless.verification.check import check
 from tests.support.panics import PANIC, PanicException
 
@@ -222,7 +222,7 @@ def test_the_history_says_what_was_dropped_and_for_how_long() -> None:
     entries: Any = model.history.as_json()["changes"]
     assert (entries[0]["dropped_pairs"], entries[0]["dropped_s"]) == (answer["dropped_pairs"], 0.25)
     assert entries[1]["dropped_s"] == 0.0
-    while model.history.certify(in_place):
+    while model.history.complete_record(in_place):
         pass
     assert entries[0]["certificate"]["dropped"] == answer["dropped"]
 
@@ -236,7 +236,7 @@ def test_the_history_keeps_the_last_changes_with_certificates() -> None:
     entries: Any = history["changes"]
     assert (history["count"], [entry["number"] for entry in entries]) == (4, [2, 3, 4])
     assert [entry["certificate"] for entry in entries] == [None] * 3
-    while model.history.certify(in_place):
+    while model.history.complete_record(in_place):
         pass
     for entry in entries:
         assert entry["tier"] == entry["certificate"]["tier"]

@@ -17,11 +17,11 @@ from knotless.routing.repair import repair
 from knotless.routing.routes import common_routes
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES, Failures, parts, usable
-from knotless.verification.changes.certificate import write_steps
 from knotless.verification.changes.change import Change, Installed
 from knotless.verification.changes.in_place import PRIORITY, common_rules
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import ProofContext
+from knotless.verification.changes.record import write_steps
 from knotless.verification.check import check
 from tests.support.random_fabrics import seeded, small_fabric
 from tests.support.reference import CUT, Outcome

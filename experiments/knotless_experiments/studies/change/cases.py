@@ -15,10 +15,10 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
-from knotless.verification.changes.certificate import described
 from knotless.verification.changes.change import Change, Installed
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import ProofContext, StepVerdict
+from knotless.verification.changes.record import described
 from knotless_experiments.framework.experiment import EMULATION, Common, ExperimentError
 from knotless_experiments.framework.routed import Routed, with_options
 

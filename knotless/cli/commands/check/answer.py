@@ -30,7 +30,7 @@ from knotless.cli.commands._verdict_answer import (
 from knotless.cli.commands.check.options import Output, Source
 from knotless.cli.commands.check.sarif import write_sarif
 from knotless.cli.options import given_options, print_json
-from knotless.verification.check_state import ShownCertificate
+from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.verdict_parts import Witness, is_pool
 
@@ -51,19 +51,19 @@ _FAILURES = 6
 class Extras:
     """The results besides a verdict; None: not asked for."""
 
-    certificate: ShownCertificate | None = None
+    failure_table: ShownFailureTable | None = None
     remedies: Sequence[Remedy] | None = None
     freeze: Freeze | None = None
 
     @property
     def survives(self) -> bool:
         """Whether no deadlock is possible after the failures that were tried."""
-        return self.certificate is None or self.certificate.survives
+        return self.failure_table is None or self.failure_table.survives
 
     def as_json(self) -> dict[str, object]:
         """Return what JSON has of them."""
         values: dict[str, object] = (
-            {} if self.certificate is None else dict(self.certificate.values)
+            {} if self.failure_table is None else dict(self.failure_table.values)
         )
         if self.remedies is not None:
             values["remedies"] = [remedy.as_json() for remedy in self.remedies]
@@ -82,7 +82,7 @@ def print_verdict(
 ) -> NoReturn:
     """Print a verdict; exit with status 1 unless all is delivered without a cycle or loss.
 
-    With a certificate, the status is 0 only if no deadlock is possible after any failure.
+    With a failure table, the status is 0 only if no deadlock is possible after any failure.
 
     ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
     ``notes``, and ``values`` as details; JSON has all values of the verdict.
@@ -111,8 +111,8 @@ def print_verdict(
 def _why(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
     yield from deadlock_reasons(verdict)
     yield from () if extras.freeze is None else extras.freeze.lines
-    if extras.certificate is not None:
-        yield Several(extras.certificate.lines[:-1], "lines", _FAILURES)
+    if extras.failure_table is not None:
+        yield Several(extras.failure_table.lines[:-1], "lines", _FAILURES)
     losses = [line for line in verdict.losses if line not in verdict.problems]
     yield Several([*verdict.problems, *losses], "problems")
 
@@ -136,8 +136,8 @@ def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:
         parts.append("all is delivered")
     if verdict.losses:
         parts.append("lossless packets can be lost")
-    if extras.certificate is not None:
-        parts.append(extras.certificate.lines[-1])
+    if extras.failure_table is not None:
+        parts.append(extras.failure_table.lines[-1])
     plain = verdict_headline(verdict.fabric, verdict)
     tone = plain.tone
     if tone is Tone.GOOD and not (verdict.ok and extras.survives):
@@ -208,7 +208,7 @@ def print_imported(
 ) -> NoReturn:
     """Print a verdict on the files of a fabric; exit with status 1 unless all is well."""
     if output.sarif is not None:
-        write_sarif(output.sarif, verdict, extras.certificate, source.paths)
+        write_sarif(output.sarif, verdict, extras.failure_table, source.paths)
     what = [*source.paths, *(word for name in source.hosts for word in ("--hosts", name))]
     what += [] if source.routes is None else ["--routes", source.routes]
     print_verdict(verdict, what, _values(verdict), [*_notes(verdict)], extras, output)

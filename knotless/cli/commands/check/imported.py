@@ -15,8 +15,8 @@ from knotless.base.printable import listed
 from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.commands.check.answer import Extras, draw_cycle, print_imported
 from knotless.cli.commands.check.failures import (
-    certified,
-    engine_certificate,
+    engine_failure_table,
+    evaluate_failures,
     proven_remedies,
     report_of,
 )
@@ -33,7 +33,7 @@ from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
 from knotless.verification.check_state import write_state
 from knotless.verification.failure_models import RulesModel, TablesModel
-from knotless.verification.failures import Certificate
+from knotless.verification.failures import FailureTable
 from knotless.verification.imported import traffic_for, verdict_of_imported
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.remedies import Remedy
@@ -62,11 +62,11 @@ def check_imported(options: CheckOptions) -> None:
     verdict = verdict_of_imported(imported)
     if output.draw is not None:
         draw_cycle(imported.fabric, imported.channels, output.draw, verdict.cycle)
-    certificate = _certificate(imported, options.failures)
-    remedies = _remedies(imported, verdict, certificate, options)
-    report = None if certificate is None else report_of(certificate)
+    table = _failure_table(imported, options.failures)
+    remedies = _remedies(imported, verdict, table, options)
+    report = None if table is None else report_of(table)
     if options.states.write_state is not None:
-        if certificate is not None and len(certificate.verdicts) < certificate.planned:
+        if table is not None and len(table.verdicts) < table.planned:
             raise KnotlessError("--write-state: not all failures were tried")
         write_state(
             options.states.write_state,
@@ -114,32 +114,32 @@ def _follow(imported: AnyFabric, pair: tuple[str, str], *, as_json: bool) -> NoR
     follow(traffic.state, *ends, imported.label, traffic.shown, imported.ends_at, as_json=as_json)
 
 
-def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate | None:
-    """Return the certificate of the failures to try, or None if there are none."""
+def _failure_table(imported: AnyFabric, options: FailureOptions) -> FailureTable | None:
+    """Return the failure table, or None if there are none."""
     if not options.max_failed:
         return None
     react = options.react or default_reaction(imported)
     if react == "engine":
-        return engine_certificate(imported.fabric, options)
+        return engine_failure_table(imported.fabric, options)
     if isinstance(imported, RulesFabric):
         if react != "static":
             raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
-        return certified(RulesModel.of_imported(imported), options)
-    return certified(TablesModel(imported, react), options)
+        return evaluate_failures(RulesModel.of_imported(imported), options)
+    return evaluate_failures(TablesModel(imported, react), options)
 
 
 def _remedies(
     imported: AnyFabric,
     verdict: ImportedVerdict,
-    certificate: Certificate | None,
+    table: FailureTable | None,
     options: CheckOptions,
 ) -> list[Remedy] | None:
     """Return the remedies, if they are asked for, and write their files."""
     folder = options.failures.export
     if not options.failures.remedies and folder is None:
         return None
-    unsafe = verdict.cycle or (certificate is not None and certificate.acyclic is not True)
-    remedies = proven_remedies(imported, verdict, certificate) if unsafe else []
+    unsafe = verdict.cycle or (table is not None and table.acyclic is not True)
+    remedies = proven_remedies(imported, verdict, table) if unsafe else []
     if folder is not None:
         for line in _write_remedies(remedies, folder):
             if not options.output.as_json:

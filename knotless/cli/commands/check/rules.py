@@ -11,7 +11,7 @@ from knotless.base.flow_control import AUTO
 from knotless.cli.answer import Several
 from knotless.cli.commands._observed import observed
 from knotless.cli.commands.check.answer import Extras, draw_cycle, print_verdict
-from knotless.cli.commands.check.failures import certified, engine_certificate, report_of
+from knotless.cli.commands.check.failures import engine_failure_table, evaluate_failures, report_of
 from knotless.cli.commands.check.options import CheckOptions, FailureOptions
 from knotless.cli.commands.check.sarif import write_sarif
 from knotless.cli.commands.check.trace import follow
@@ -27,7 +27,7 @@ from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Verdict, verdict_of
-from knotless.verification.check_state import ShownCertificate
+from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.cut_links import with_losses
 from knotless.verification.failure_models import RulesModel
 from knotless.verification.switch_verdict import verdict_with_switches
@@ -70,19 +70,19 @@ def check_rules(options: CheckOptions) -> NoReturn:
         verdict = verdict_with_switches(state, settings, control, packet_bytes=longest)
     if names is not None:
         verdict = _with_outages(verdict, read, control, names)
-    certificate = _certificate(read, verdict, options.failures)
+    table = _failure_table(read, verdict, options.failures)
     if output.draw is not None:
         draw_cycle(read.fabric, state.channels, output.draw, verdict.cycle)
     if output.sarif is not None:
         where = source.paths[0] if names is None else f"fabric:{names.name}"
-        write_sarif(output.sarif, verdict, certificate, [where])
+        write_sarif(output.sarif, verdict, table, [where])
     values = verdict.as_json()
     print_verdict(
         verdict,
         source.paths if names is None else ["--live", "--name", names.name],
         {key: value for key, value in values.items() if key not in _HIDDEN},
         [Several([f"note: {line}" for line in verdict.notes], "notes")],
-        Extras(certificate, freeze=options.freeze.find(state, verdict.flow_control, settings)),
+        Extras(table, freeze=options.freeze.find(state, verdict.flow_control, settings)),
         output,
     )
 
@@ -111,17 +111,17 @@ def _with_outages(verdict: Verdict, read: _Rules, control: str, names: Names) ->
     return verdict
 
 
-def _certificate(
+def _failure_table(
     read: _Rules, verdict: Verdict, failures: FailureOptions
-) -> ShownCertificate | None:
+) -> ShownFailureTable | None:
     """Return what is shown of the failures to try, or None if there are none."""
     if not failures.max_failed:
         return None
     if failures.react == "engine":
-        return report_of(engine_certificate(read.fabric, failures))
+        return report_of(engine_failure_table(read.fabric, failures))
     if failures.react not in (None, "static"):
         raise KnotlessError(f"--react {failures.react}: for OpenFlow rules, static or engine")
     model = RulesModel(
         read.fabric, read.rules, verdict.flow_control, groups=read.groups, tags=read.tags
     )
-    return report_of(certified(model, failures))
+    return report_of(evaluate_failures(model, failures))

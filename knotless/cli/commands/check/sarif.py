@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotless.base.files import write_whole
 from knotless.base.package import version
-from knotless.verification.check_state import ShownCertificate
+from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.imported_verdict import ImportedVerdict
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ class Finding(NamedTuple):
 def write_sarif(
     file: str,
     verdict: Verdict | ImportedVerdict,
-    certificate: ShownCertificate | None,
+    table: ShownFailureTable | None,
     paths: Sequence[str],
 ) -> None:
     """Write the findings of a verdict on what was read from ``paths``; raises KnotlessError."""
-    values = sarif_of(findings(verdict, certificate), paths)
+    values = sarif_of(findings(verdict, table), paths)
     write_whole(file, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
 
 def findings(
-    verdict: Verdict | ImportedVerdict, certificate: ShownCertificate | None
+    verdict: Verdict | ImportedVerdict, table: ShownFailureTable | None
 ) -> Iterator[Finding]:
     """Yield what ``knotless check`` finds; none if all is well."""
     if verdict.safe is False:
@@ -61,8 +61,8 @@ def findings(
         yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle)
     elif verdict.safe is None:
         yield Finding("unknown", verdict.text, verdict.cycle)
-    if certificate is not None and certificate.acyclic is False:
-        yield Finding("deadlock-after-failure", "\n".join(certificate.lines))
+    if table is not None and table.acyclic is False:
+        yield Finding("deadlock-after-failure", "\n".join(table.lines))
     losses = set(verdict.losses)
     for line in verdict.problems:
         if line not in losses:

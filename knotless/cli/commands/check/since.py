@@ -42,4 +42,4 @@ def print_unchanged(options: CheckOptions) -> None:
         return  # reading all files says what is wrong
     rests = "written with the key" if key else "and on whoever could write that file"
     say(f"knotless: the verdict rests on {states.since}, {rests}", err=True)
-    print_imported(verdict, source, Extras(state.certificate), options.output)
+    print_imported(verdict, source, Extras(state.failure_table), options.output)

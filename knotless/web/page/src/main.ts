@@ -144,7 +144,7 @@ async function loadChanges(): Promise<void> {
   showChanges(byId("changes", HTMLElement), (await api.changes()).changes);
 }
 
-/** Reads the changes now and later: the certificate of a change comes a moment after it. */
+/** Reads the changes now and later: the record of a change comes a moment after it. */
 function loadChangesSoon(): void {
   for (const wait of [200, 1500, 4000]) setTimeout(() => later(loadChanges()), wait);
 }

@@ -100,7 +100,7 @@ function shortly(value: unknown): string {
   return text.length > 160 ? `${text.slice(0, 160)}...` : text;
 }
 
-/** Shows the last changes of routes with their steps and certificates, the latest first. */
+/** Shows the last changes of routes with their steps and records, the latest first. */
 export function showChanges(list: HTMLElement, changes: Change[]): void {
   const key = JSON.stringify(changes.map(({ number, certificate }) => [number, certificate]));
   if (list.dataset["key"] === key) return;
@@ -123,10 +123,10 @@ function dropped(change: Change): string {
   return `, frames of ${change.dropped_pairs} pairs DROPPED for ${(change.dropped_s ?? 0).toFixed(2)} s`;
 }
 
-/** The certificate of a change: what was proven for each step. */
+/** The record of a change: what was proven for each step. */
 export function proof(change: Change): HTMLElement {
   const { certificate } = change;
-  if (certificate === null) return make("p", {}, "certificate: not yet computed");
+  if (certificate === null) return make("p", {}, "change record: not yet computed");
   const steps = certificate.steps.map((of, i) => {
     const action = change.steps?.[i]?.action;
     return make("li", {},
@@ -134,7 +134,7 @@ export function proof(change: Change): HTMLElement {
         `dependencies, ${of.lost ? `${of.lost} lost` : "nothing lost"}` +
         (of.dropped_pairs ? `, frames of ${of.dropped_pairs} pairs DROPPED` : ""));
   });
-  const text = `certificate: ${certificate.proven ? "proven" : "NOT PROVEN"} under ` +
+  const text = `change record: ${certificate.proven ? "proven" : "NOT PROVEN"} under ` +
     certificate.flow_control;
   return make("div", {}, make("p", {}, text), make("ol", {}, ...steps));
 }

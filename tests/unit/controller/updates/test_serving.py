@@ -14,7 +14,7 @@ from knotless.controller.updates.serving import next_goals
 from knotless.controller.updates.state import UpdateState
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES, Failures
-from knotless.verification.changes.certificate import certificate
+from knotless.verification.changes.record import change_record
 
 MESH = load("mesh,3,3")
 DESIRED = DesiredState.compute(Config(fabric="mesh,3,3"), MESH)
@@ -118,7 +118,7 @@ def test_pairs_are_down_from_their_failure_until_a_step_has_served_them(
         if plan.change.down[number] == 0:
             break
     assert outage_now(update, known, 5.0) is None
-    proof = certificate(plan.change)
+    proof = change_record(plan.change)
     assert (proof["down_pairs"], proof["down_until_step"]) == (plan.change.down[0], number)
 
 

@@ -1,4 +1,4 @@
-"""The certificate of a change, what was proven for each step, and the rules of steps as folders."""
+"""The record of a change, what was proven for each step, and the rules of steps as folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAITING_BYTES = 64 << 10
 """An estimate: of the frames that wait for a link."""
 
 
-def certificate(change: Change) -> dict[str, object]:
+def change_record(change: Change) -> dict[str, object]:
     """Return what was proven for each step.
 
     ``tier``, ``proven``, ``rules_changed``, the ``fabric`` and the ``flow_control`` for which it
@@ -61,7 +61,7 @@ def described(change: Change) -> dict[str, object]:
     """Return ``tier``, ``steps``, ``rules_changed`` and ``certificate``, as commands print them.
 
     The steps have ``step action drain stopped_pairs rules_changed``. ``dropped``, ``dropped_pairs``
-    and ``estimated_drop_s`` say what the change drops: see :func:`certificate`.
+    and ``estimated_drop_s`` say what the change drops: see :func:`change_record`.
     """
     keys = ("step", "action", "drain", "stopped_pairs", "dropped_pairs", "rules_changed")
     steps = _steps(change)
@@ -168,7 +168,7 @@ def digest(rules: FabricRules) -> str:
     return hashed.hexdigest()
 
 
-CERTIFICATE = "certificate.json"
+RECORD_FILE = "certificate.json"
 
 
 def step_files(change: Change) -> list[dict[str, str]]:
@@ -187,7 +187,7 @@ def step_files(change: Change) -> list[dict[str, str]]:
 def write_steps(change: Change, directory: str | Path) -> None:
     """Write all rules before the change to ``directory/0``, those after step k to ``directory/k``.
 
-    Each folder is in the format of ``knotless flows``. The certificate is next to them.
+    Each folder is in the format of ``knotless flows``. The record is next to them.
 
     Raises
     ------
@@ -195,13 +195,13 @@ def write_steps(change: Change, directory: str | Path) -> None:
         A folder or file cannot be written.
 
     """
-    write_step_files(step_files(change), certificate(change), directory)
+    write_step_files(step_files(change), change_record(change), directory)
 
 
 def write_step_files(
     files: Sequence[Mapping[str, str]], proof: Mapping[str, object], directory: str | Path
 ) -> None:
-    """Write what :func:`step_files` returned, and the certificate; raises RuleError.
+    """Write what :func:`step_files` returned, and the record; raises RuleError.
 
     Steps of an earlier change, which had more, are removed.
     """
@@ -211,4 +211,4 @@ def write_step_files(
     while (folder := Path(directory) / str(later)).is_dir():
         remove_dir(folder)
         later += 1
-    write_all({Path(directory) / CERTIFICATE: json.dumps(proof, indent=1) + "\n"}, RuleError)
+    write_all({Path(directory) / RECORD_FILE: json.dumps(proof, indent=1) + "\n"}, RuleError)

@@ -17,9 +17,9 @@ from knotless.topologies import load
 from knotless.verification.colour_refinement import colours
 from knotless.verification.failure_models import EngineModel, TablesModel
 from knotless.verification.failures import (
-    Certificate,
     Failure,
     FailureModel,
+    FailureTable,
     failure_sets,
     single_failures,
 )
@@ -40,14 +40,14 @@ def tables_in(folder: Path) -> TableFabric:
     return imported
 
 
-def certified(imported: TableFabric, reaction: str, max_failed: int) -> Certificate:
+def evaluate_failures(imported: TableFabric, reaction: str, max_failed: int) -> FailureTable:
     return evaluated(TablesModel(imported, reaction), max_failed)
 
 
-def evaluated(model: FailureModel, max_failed: int) -> Certificate:
-    certificate = Certificate(model, max_failed, 1)
-    assert list(certificate.evaluate()) == certificate.verdicts
-    return certificate
+def evaluated(model: FailureModel, max_failed: int) -> FailureTable:
+    table = FailureTable(model, max_failed, 1)
+    assert list(table.evaluate()) == table.verdicts
+    return table
 
 
 def without(net: RouterNet, failed: tuple[str, ...], *, reroute: bool) -> RouterNet:
@@ -96,8 +96,8 @@ def test_recomputed_routes_have_the_verdict_of_the_fabric_read_again(
     for routes in net.routes.values():  # the model has a destination for each half of a network
         for half in [prefix for prefix in routes if prefix.endswith("/25")]:
             del routes[half]
-    certificate = certified(read(net, tmp_path / "intact"), "bgp", 1)
-    for number, verdict in enumerate(certificate.verdicts):
+    table = evaluate_failures(read(net, tmp_path / "intact"), "bgp", 1)
+    for number, verdict in enumerate(table.verdicts):
         left = without(net, verdict.failed, reroute=True)
         if len({end[0] for end in left.hosts}) < 2:
             continue
@@ -109,18 +109,18 @@ def test_recomputed_routes_have_the_verdict_of_the_fabric_read_again(
 
 def test_two_failures_of_a_leaf_spine_fabric(tmp_path: Path) -> None:
     """A bounce needs two leaves that have lost different spines: 4 * 3 pairs of links."""
-    certificate = certified(read(leaf_spine(4, 2), tmp_path), "bgp", 2)
-    assert (certificate.total, certificate.planned, len(certificate.verdicts)) == (105, 105, 105)
-    unsafe = [verdict for verdict in certificate.verdicts if verdict.acyclic is False]
+    table = evaluate_failures(read(leaf_spine(4, 2), tmp_path), "bgp", 2)
+    assert (table.total, table.planned, len(table.verdicts)) == (105, 105, 105)
+    unsafe = [verdict for verdict in table.verdicts if verdict.acyclic is False]
     assert len(unsafe) == 12
     for verdict in unsafe:
         assert all("leaf" in name and "spine" in name for name in verdict.failed)
         assert verdict.undelivered == 0
         assert len(verdict.cycle) == 4
         assert {step.held for step in verdict.witnesses} == set(verdict.cycle)
-    assert certificate.worst in unsafe
-    assert certificate.groups[0].count == 12
-    assert certified(read(leaf_spine(4, 2), tmp_path), "bgp-valley-free", 2).acyclic is True
+    assert table.worst in unsafe
+    assert table.groups[0].count == 12
+    assert evaluate_failures(read(leaf_spine(4, 2), tmp_path), "bgp-valley-free", 2).acyclic is True
 
 
 @pytest.mark.parametrize(("reaction", "acyclic"), [("bgp", False), ("bgp-valley-free", True)])
@@ -128,9 +128,9 @@ def test_the_worst_failure_is_confirmed_by_reading_the_fabric_again(
     reaction: str, acyclic: bool, tmp_path: Path
 ) -> None:
     net = leaf_spine(4, 2)
-    certificate = certified(read(net, tmp_path / "intact"), reaction, 2)
-    assert certificate.acyclic is acyclic
-    worst = certificate.worst
+    table = evaluate_failures(read(net, tmp_path / "intact"), reaction, 2)
+    assert table.acyclic is acyclic
+    worst = table.worst
     assert (worst is None) == acyclic
     if worst is not None:
         left = without(net, worst.failed, reroute=True)
@@ -138,11 +138,11 @@ def test_the_worst_failure_is_confirmed_by_reading_the_fabric_again(
 
 
 def test_a_clos_network_survives_single_failures(tmp_path: Path) -> None:
-    certificate = certified(read(clos(3, 2, 2, 2), tmp_path), "bgp", 1)
-    assert (certificate.acyclic, certificate.differences) == (True, 0)
-    assert len(certificate.verdicts) == 12 + 12 + 16
-    assert sorted(group.count for group in certificate.groups) == [4, 6, 6, 12, 12]
-    assert all(verdict.undelivered == 0 for verdict in certificate.verdicts)
+    table = evaluate_failures(read(clos(3, 2, 2, 2), tmp_path), "bgp", 1)
+    assert (table.acyclic, table.differences) == (True, 0)
+    assert len(table.verdicts) == 12 + 12 + 16
+    assert sorted(group.count for group in table.groups) == [4, 6, 6, 12, 12]
+    assert all(verdict.undelivered == 0 for verdict in table.verdicts)
 
 
 def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
         port = next(p for (r, p), (other, _) in net.peers.items() if (r, other) == (spine, other))
         net.routes[spine]["0.0.0.0/0"] = [("169.254.0.9", port)]
         assert home != other
-    certificate = certified(read(net, tmp_path), "local", 2)
-    by_name = {verdict.failed: verdict for verdict in certificate.verdicts}
+    table = evaluate_failures(read(net, tmp_path), "local", 2)
+    by_name = {verdict.failed: verdict for verdict in table.verdicts}
     links = ("leaf0:Ethernet0-spine0:Ethernet0", "leaf1:Ethernet4-spine1:Ethernet4")
     for failed in (links[:1], links):
         left = without(net, failed, reroute=False)
@@ -172,28 +172,28 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
 def test_static_routes_never_gain_a_dependency(seed: int, tmp_path: Path) -> None:
     imported = tables_in(random_subnet(seed).write(tmp_path))
     verdict = verdict_of_imported(imported)
-    certificate = certified(imported, "static", 1)
-    assert certificate.intact.acyclic == verdict.acyclic
-    assert certificate.intact.undelivered == verdict.undelivered
+    table = evaluate_failures(imported, "static", 1)
+    assert table.intact.acyclic == verdict.acyclic
+    assert table.intact.undelivered == verdict.undelivered
     if verdict.acyclic:
-        assert certificate.acyclic is True
+        assert table.acyclic is True
     with pytest.raises(RuleError, match="InfiniBand does not route by BGP"):
         TablesModel(imported, "bgp")
 
 
 def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
-    certificate = certified(read(dual_tor(remapped=False), tmp_path / "plain"), "bgp", 1)
-    assert certificate.acyclic is False
-    again = certified(read(dual_tor(remapped=True), tmp_path / "remapped"), "bgp", 1)
+    table = evaluate_failures(read(dual_tor(remapped=False), tmp_path / "plain"), "bgp", 1)
+    assert table.acyclic is False
+    again = evaluate_failures(read(dual_tor(remapped=True), tmp_path / "remapped"), "bgp", 1)
     assert again.acyclic is True
 
 
 def test_our_engines_recompute() -> None:
     fabric = load("mesh,3,3")
-    certificate = evaluated(EngineModel(fabric, PlanRequest.from_options(engine="updown")), 1)
-    assert certificate.acyclic is True
-    assert len(certificate.verdicts) == 12 + 9
-    assert all(verdict.undelivered == 0 for verdict in certificate.verdicts)
+    table = evaluated(EngineModel(fabric, PlanRequest.from_options(engine="updown")), 1)
+    assert table.acyclic is True
+    assert len(table.verdicts) == 12 + 9
+    assert all(verdict.undelivered == 0 for verdict in table.verdicts)
 
 
 def test_samples_are_drawn_with_a_seed(tmp_path: Path) -> None:
