@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import gc
 import os
 import resource
 import signal
@@ -44,8 +45,10 @@ def start() -> None:
     # libraries still run, such as those of Dask that close its workers, it can abort.
     atexit.register(end_if_interrupted)
     try:
+        gc.disable()  # what imports make stays
         from knotless.cli.main import main
 
+        main.imported = _collect
         main()
     except KeyboardInterrupt:
         _leave()
@@ -59,6 +62,12 @@ def start() -> None:
         exec("")  # noqa: S102 - no input
         if not ignored:
             signal.signal(signal.SIGINT, _leave)
+
+
+def _collect() -> None:
+    """Enable collections, which leave out all that is there."""
+    gc.freeze()
+    gc.enable()
 
 
 def _leave(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:

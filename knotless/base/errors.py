@@ -62,6 +62,10 @@ class SweepError(KnotlessError):
     """A grid that makes no sense, a folder that holds another one, or no workers."""
 
 
+class SwitchSettingsError(KnotlessError):
+    """Settings of a switch that are not possible; the message names file and key."""
+
+
 class FaultError(KnotlessError):
     """A fault of Knotless or of a plug-in, and no mistake of the user."""
 

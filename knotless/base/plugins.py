@@ -6,7 +6,7 @@ module needs to change. CONTRIBUTING.md lists the tests and pages that go with i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Protocol, TypeVar
@@ -33,13 +33,39 @@ def module_names(package: str) -> list[str]:
     return sorted(module.name for module in modules if not module.name.startswith("_"))
 
 
-def plugins(package: str, kind: type[Plugin]) -> Mapping[str, Plugin]:
-    """Return the ``kind`` objects in the modules of ``package`` by name, in alphabetical order.
+class Plugins(Mapping[str, Plugin]):
+    """The ``kind`` objects in the modules of a package by name, in alphabetical order.
 
-    All modules of the package are imported.
+    One that is asked for by name is searched in the module of this name first, so that a command
+    imports the family and the engine that it uses, and not all of them.
     """
-    by_name: dict[str, Plugin] = {}
-    for module in module_names(package):
-        values = vars(import_module(f"{package}.{module}")).values()
-        by_name.update({value.name: value for value in values if isinstance(value, kind)})
-    return dict(sorted(by_name.items()))
+
+    def __init__(self, package: str, kind: type[Plugin]) -> None:
+        self._package, self._kind = package, kind
+        self._modules = module_names(package)
+        self._all: dict[str, Plugin] | None = None
+
+    def __getitem__(self, name: str) -> Plugin:
+        if self._all is None and name in self._modules:
+            found = self._of_module(name).get(name)
+            if found is not None:
+                return found
+        return self._by_name()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name())
+
+    def __len__(self) -> int:
+        return len(self._by_name())
+
+    def _by_name(self) -> dict[str, Plugin]:
+        if self._all is None:
+            by_name: dict[str, Plugin] = {}
+            for module in self._modules:
+                by_name.update(self._of_module(module))
+            self._all = dict(sorted(by_name.items()))
+        return self._all
+
+    def _of_module(self, name: str) -> dict[str, Plugin]:
+        values = vars(import_module(f"{self._package}.{name}")).values()
+        return {value.name: value for value in values if isinstance(value, self._kind)}

@@ -49,7 +49,8 @@ from pydantic import (
 )
 
 from knotless.base import yaml_file
-from knotless.base.errors import KnotlessError
+from knotless.base.complaints import complaint
+from knotless.base.errors import SwitchSettingsError
 from knotless.base.files import write_whole
 from knotless.base.model_limits import MAX_BYTES, PRIORITIES
 from knotless.base.printable import printable
@@ -61,10 +62,6 @@ Bytes = Annotated[int, Field(ge=0, lt=MAX_BYTES)]
 Priority = Annotated[int, Field(ge=0, lt=PRIORITIES)]
 Priorities = Annotated[tuple[Priority, ...], Field(strict=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class SwitchSettingsError(KnotlessError):
-    """Settings of a switch that are not possible; the message names file and key."""
 
 
 class _Part(BaseModel):
@@ -277,7 +274,7 @@ def read(path: Path) -> SwitchFile:
     try:
         return SwitchFile.model_validate({} if content is None else content)
     except ValidationError as error:
-        raise SwitchSettingsError(f"{path}: {yaml_file.complaint(error)}") from None
+        raise SwitchSettingsError(f"{path}: {complaint(error)}") from None
 
 
 def write(path: Path, settings: SwitchFile, comments: Iterable[str] = ()) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
+from knotless.base.complaints import brief
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
 
@@ -82,52 +81,3 @@ def text_of(content: object) -> str:
         content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=100
     )
     return text
-
-
-def complaint(error: ValidationError) -> str:
-    """Return the first of pydantic's errors as one line."""
-    problem = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "missing":
-        return f"{key}: it is missing"
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {key!r}"
-    where, value = f"{key}: " if key else "", brief(problem["input"])
-    words = _WORDS.get(problem["type"])
-    text = problem["msg"].removeprefix("Value error, ")
-    if words is not None:
-        limits = {name: _limit(limit) for name, limit in problem.get("ctx", {}).items()}
-        text = words.format(**limits)
-    if text.startswith("is "):  # as options say it: see knotless.cli.numbers
-        return f"{where}{value} {text}"
-    return f"{where}{text[:1].lower()}{text[1:]}, not {value}"
-
-
-_WORDS = {
-    "greater_than_equal": "is not at least {ge}",
-    "greater_than": "is not above {gt}",
-    "less_than_equal": "is not at most {le}",
-    "less_than": "is not below {lt}",
-    "literal_error": "is not one of {expected}",
-    "int_type": "is no whole number",
-    "int_parsing": "is no whole number",
-    "int_from_float": "is no whole number",
-    "float_type": "is no number",
-    "float_parsing": "is no number",
-    "bool_type": "is neither true nor false",
-}
-"""What is said of a value by the type of pydantic's error, the same as of an option."""
-
-
-def _limit(limit: object) -> str:
-    if isinstance(limit, int | float):
-        return f"{limit:,.12g}"
-    return str(limit).replace(" or ", ", ")
-
-
-def brief(value: object) -> str:
-    """Return a value shortened for a message.
-
-    ``repr`` would be unsafe: YAML aliases let a few lines expand to more values than fit in memory.
-    """
-    return reprlib.repr(value)

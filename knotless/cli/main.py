@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -25,6 +25,9 @@ from knotless.cli.output import say
 
 class Commands(SuggestingGroup):
     """Imports a subcommand when it is used, so that each loads only the libraries it needs."""
+
+    imported: Callable[[], None] = staticmethod(lambda: None)
+    """Called when a subcommand has been imported."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
@@ -44,6 +47,7 @@ class Commands(SuggestingGroup):
             return None
         module = module_of(cmd_name)
         command = import_module(module).command
+        self.imported()
         if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             # From here on there may be something to be tidied up.
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Self
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, Any, Self
 
 from knotless.base.printable import rich_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 PATIENCE_S = 1.5
 """Time before a patient bar appears."""
@@ -35,39 +35,50 @@ class Bar:
         transient: bool = False,
         patient: bool = False,
     ) -> None:
-        count = (MofNCompleteColumn(),) if counted else ()
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            *count,
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=transient,
-        )
-        self._task = self._bar.add_task(description, total=total)
+        self._shown: tuple[Progress, TaskID] | None = None
+        self._timer: threading.Timer | None = None
         # Without a terminal Rich prints an empty line, even if it has nothing to print.
-        self._seen = sys.stderr.isatty()
-        self._timer = threading.Timer(PATIENCE_S, self._bar.start) if patient else None
+        if not sys.stderr.isatty():
+            return
+        bar = _progress(counted=counted, transient=transient)
+        self._shown = bar, bar.add_task(description, total=total)
+        if patient:
+            self._timer = threading.Timer(PATIENCE_S, bar.start)
+            self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        if self._seen and self._timer is None:
-            self._bar.start()
-        elif self._seen and self._timer is not None:
-            self._timer.daemon = True
+        if self._timer is not None:
             self._timer.start()
+        elif self._shown is not None:
+            self._shown[0].start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._seen:
-            return
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
-        self._bar.stop()
+        if self._shown is not None:
+            self._shown[0].stop()
 
     def update(self, **what: Any) -> None:
         """Change ``total``, ``description`` or ``completed``, or ``advance`` by steps."""
-        self._bar.update(self._task, **what)
+        if self._shown is not None:
+            bar, task = self._shown
+            bar.update(task, **what)
+
+
+def _progress(*, counted: bool, transient: bool) -> Progress:
+    from rich import progress  # takes longer to load than most commands run
+    from rich.console import Console
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        *((progress.MofNCompleteColumn(),) if counted else ()),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=transient,
+    )
 
 
 @contextmanager
@@ -76,6 +87,8 @@ def spinner(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]
 
     It is on standard error. What begins with ``removed`` stays on the screen.
     """
+    from rich.console import Console
+
     console = Console(stderr=True, quiet=quiet)
     with console.status(rich_text(text)) as status:
 

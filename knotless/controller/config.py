@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from knotless.base import yaml_file
+from knotless.base.complaints import brief, complaint
 from knotless.base.errors import PlanError
 from knotless.base.http_rules import dns_name
-from knotless.base.yaml_file import brief, complaint
 from knotless.routing.engine import loaded_engine
 from knotless.routing.request import PlanRequest
 from knotless.topologies import Fabric, FabricError, Host, KnotlessError, Switch, load

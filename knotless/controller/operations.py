@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.http_rules import HttpError, json_object
-from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.overrides import Overrides, StateFile

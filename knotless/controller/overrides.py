@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.errors import KnotlessError
-from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
 from knotless.controller.desired import DesiredState

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from knotless.base import yaml_file
+from knotless.base.complaints import brief
 from knotless.base.errors import KnotlessError
 from knotless.base.package import data
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 
 FOLDER = data("labs")
 ANSWERS = "answers.yaml"
@@ -85,25 +86,21 @@ class Answers:
         """Return a text."""
         value = self._given(key)
         if isinstance(value, list | dict):
-            raise TodoError(self.wrong(key, f"must be one word, not {yaml_file.brief(value)}"))
+            raise TodoError(self.wrong(key, f"must be one word, not {brief(value)}"))
         return str(value)
 
     def number(self, key: str) -> int:
         """Return a whole number."""
         value = self._given(key)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise TodoError(
-                self.wrong(key, f"must be a whole number, not {yaml_file.brief(value)}")
-            )
+            raise TodoError(self.wrong(key, f"must be a whole number, not {brief(value)}"))
         return value
 
     def texts(self, key: str) -> list[str]:
         """Return a list of texts, not empty."""
         value = self._given(key)
         if not isinstance(value, list) or any(isinstance(one, list | dict) for one in value):
-            raise TodoError(
-                self.wrong(key, f"must be a list such as [a, b], not {yaml_file.brief(value)}")
-            )
+            raise TodoError(self.wrong(key, f"must be a list such as [a, b], not {brief(value)}"))
         return [str(one) for one in value]
 
     def mapping(self, key: str, example: str) -> dict[str, Any]:
@@ -117,7 +114,7 @@ class Answers:
         """Return a list, not empty, whose entries the caller examines."""
         value = self._given(key)
         if not isinstance(value, list):
-            raise TodoError(self.wrong(key, f"must be a list, not {yaml_file.brief(value)}"))
+            raise TodoError(self.wrong(key, f"must be a list, not {brief(value)}"))
         return value
 
     def _given(self, key: str) -> Any:
@@ -213,7 +210,7 @@ def labs() -> dict[int, Lab]:
     """Return all labs by number."""
     return {
         lab.number: lab
-        for lab in sorted(plugins("knotless.lab_checks.checkers", Lab).values(), key=_number)
+        for lab in sorted(Plugins("knotless.lab_checks.checkers", Lab).values(), key=_number)
     }
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
-from knotless.base.yaml_file import complaint
 from knotless.results.validity import judge
 
 NAME = "run.json"

@@ -14,7 +14,7 @@ from pathlib import Path
 from knotless.base import python_file
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import KnotlessError, PlanError
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 from knotless.base.suggestions import suggestion
 from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.graphs.task import Task
@@ -80,7 +80,7 @@ def engines() -> Mapping[str, Engine]:
     True
 
     """
-    return plugins("knotless.routing.engines", Engine)
+    return Plugins("knotless.routing.engines", Engine)
 
 
 _ADDED: dict[str, Engine] = {}

@@ -17,10 +17,10 @@ from pydantic import (
     field_validator,
 )
 
+from knotless.base.complaints import complaint
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import AUTO, CHOICES, FlowControlChoice, choice_of
-from knotless.base.yaml_file import complaint
 from knotless.routing.graphs.task import MAX_VCS, Selection
 from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import simulator
 from knotless.base.flow_control import FlowControl
-from knotless.base.switch_settings import SwitchFile
 from knotless.simulation.settings import NO_PAUSE_LIMIT, PauseLimit, Switching
 from knotless.simulation.units import picoseconds
 from knotless.topologies.fabric import Fabric, Host, Link
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
+
 
 Numbers = NDArray[np.uint64]
 

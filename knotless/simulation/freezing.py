@@ -21,14 +21,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import count, islice, pairwise, permutations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from knotless._core import simulator
 from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
-from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.routing.graphs.dependencies import merged, virtual_channel, waiting
 from knotless.simulation.channels import channel_table
@@ -38,6 +37,10 @@ from knotless.simulation.tracefile import MESSAGES
 from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.topologies.numbering import mac_value
 from knotless.verification.dependencies import edges_of
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
+
 
 PACKET_BYTES = 1500
 _TAKES = "hosts take what arrives"

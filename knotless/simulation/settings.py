@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
 from knotless.base.broadcasts import check_limit
@@ -16,7 +16,6 @@ from knotless.base.errors import KnotlessError, SimulationError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.base.model_limits import MAX_BYTES, MAX_PACKET_BYTES
 from knotless.base.suggestions import is_not_one_of
-from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.choices.choice import Binding
@@ -25,6 +24,10 @@ from knotless.simulation.traffic import Load
 from knotless.simulation.transport import Transport
 from knotless.simulation.workload import Flows, Workload
 from knotless.traffic.patterns import Pattern, pattern_named
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
+
 
 MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 from knotless.topologies.family import Family
 
 
@@ -24,4 +24,4 @@ def families() -> Mapping[str, Family]:
     'ring,N'
 
     """
-    return plugins("knotless.topologies.families", Family)
+    return Plugins("knotless.topologies.families", Family)

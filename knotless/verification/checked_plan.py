@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
-from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.compiler import compile_state, with_backups
@@ -23,6 +23,9 @@ from knotless.routing.plan import Plan, refuse_adaptive
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.failover import Coverage, coverage
 from knotless.verification.switch_verdict import verdict_with_switches
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
 
 
 @dataclass(frozen=True)

@@ -16,24 +16,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from knotless._core import simulator as core
+from knotless.base.errors import SwitchSettingsError
 from knotless.base.flow_control import FlowControl
 from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
-from knotless.base.switch_settings import (
-    EgressGroup,
-    IngressGroup,
-    PauseFrames,
-    PortSettings,
-    SwitchFile,
-    SwitchSettings,
-    SwitchSettingsError,
-)
 from knotless.topologies.fabric import Fabric
 from knotless.verification.pool_waits import Share
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import (
+        EgressGroup,
+        IngressGroup,
+        PauseFrames,
+        PortSettings,
+        SwitchFile,
+        SwitchSettings,
+    )
+
 
 QUANTUM_BYTES = 64
 """Pauses are given in times of 512 bits, and repeated after half of them."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from knotless.base.flow_control import AUTO
 from knotless.base.printable import listed
-from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import (
@@ -29,6 +29,10 @@ from knotless.verification.dependencies import Wait, blocking_steps, witnesses_o
 from knotless.verification.pool_waits import Waits, pool_cycle
 from knotless.verification.switch_losses import SwitchEnds, losses_of
 from knotless.verification.verdict_parts import Witness, is_pool, theorem_of
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
+
 
 FRAME_OVERHEAD_BYTES = 22
 """Header, tag and FCS of a frame."""

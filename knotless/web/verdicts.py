@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl, verdict_text
-from knotless.base.yaml_file import complaint
 
 
 class _Checked(BaseModel):

@@ -29,8 +29,8 @@ from pydantic import (
 )
 
 from knotless.base import yaml_file
+from knotless.base.complaints import brief, complaint
 from knotless.base.errors import KnotlessError
-from knotless.base.yaml_file import brief, complaint
 from knotless_experiments.framework.experiment import load
 from knotless_experiments.reproduction.claim import Claim, Compute, Headline, Paper, Plot, Section
 from knotless_experiments.reproduction.rows import COMPARED

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from knotless.base import yaml_file
+from knotless.base.complaints import brief, complaint
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import KnotlessError, SweepError
 from knotless.base.files import read_bytes
-from knotless.base.yaml_file import brief, complaint
 from knotless.routing.engine import engine_named
 from knotless.topologies import load
 from knotless.topologies.formats.files import MAX_FILE_BYTES, looks_like_file

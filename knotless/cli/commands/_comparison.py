@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-
-from rich.console import Console
-from rich.progress import track
 
 from knotless.base.counting import counted, number_text
 from knotless.cli.answer import Answer, Headline, Reason, Several, Table, Tone
 from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.progress import Bar
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.comparison import ALL, Compared, chosen, compare
@@ -33,16 +30,15 @@ MORE_COLUMNS = {"bound": "load_bound", "ms": "routing_ms"}
 
 def compared(fabric: Fabric, request: PlanRequest, *, quiet: bool) -> list[Compared]:
     """Plan ``fabric`` with the engines of the request, with a progress bar unless ``quiet``."""
-    return list(
-        track(
-            compare(fabric, request.engine, request),
-            "Planning",
-            total=len(chosen(request.engine)),
-            console=Console(stderr=True),
-            transient=True,
-            disable=quiet or not sys.stderr.isatty(),  # Rich would print an empty line
-        )
-    )
+    rows = compare(fabric, request.engine, request)
+    if quiet:
+        return list(rows)
+    done = []
+    with Bar("Planning", total=len(chosen(request.engine)), transient=True) as bar:
+        for row in rows:
+            done.append(row)
+            bar.update(completed=len(done))
+    return done
 
 
 def comparison_table(rows: Sequence[Compared], *, details: bool) -> Table:

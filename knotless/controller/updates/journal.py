@@ -19,10 +19,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.errors import FabricError
 from knotless.base.files import MAX_BYTES
 from knotless.base.flow_control import FlowControl
-from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.controller.updates.planning import FabricUnion, UpdatePlan

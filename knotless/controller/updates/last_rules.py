@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.errors import RuleError
-from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.forwarding.openflow.ofctl_parser import parse

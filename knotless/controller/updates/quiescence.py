@@ -30,7 +30,7 @@ from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from knotless.base.yaml_file import complaint
+from knotless.base.complaints import complaint
 from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.controller.emulator import EmulatorError, ask

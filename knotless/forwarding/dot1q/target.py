@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 from knotless.forwarding.dot1q.model import L2Switch
 from knotless.topologies.fabric import Fabric
 
@@ -29,7 +29,7 @@ class Target:
 def targets() -> Mapping[str, Target]:
     """Return the kinds of files by their suffix."""
     return {
-        each.suffix: each for each in plugins("knotless.forwarding.dot1q.targets", Target).values()
+        each.suffix: each for each in Plugins("knotless.forwarding.dot1q.targets", Target).values()
     }
 
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from knotless.base.complaints import complaint
 from knotless.base.printable import MAX_NAME, listed
 from knotless.base.switch_settings import (
     EgressGroup,
@@ -34,7 +35,6 @@ from knotless.base.switch_settings import (
     SwitchSettings,
     WatchdogSettings,
 )
-from knotless.base.yaml_file import complaint
 from knotless.importers.findings import Findings
 from knotless.importers.routers.buffers import longest_lossless, needed_headroom
 from knotless.importers.routers.qos import port_qos, qos_of

@@ -21,9 +21,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from knotless.base.complaints import brief
 from knotless.base.errors import FabricError
 from knotless.base.printable import listed
-from knotless.base.yaml_file import brief, parse
+from knotless.base.yaml_file import parse
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.cabling import End, one_host_each, ports_of
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete

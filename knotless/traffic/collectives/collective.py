@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import KnotlessError
 from knotless.base.model_limits import MAX_BYTES
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 from knotless.base.printable import shortened
 from knotless.base.suggestions import suggestion
 
@@ -60,7 +60,7 @@ class Collective:
 @cache
 def collectives() -> Mapping[str, Collective]:
     """Return the collective operations by name, in alphabetical order."""
-    return plugins("knotless.traffic.collectives", Collective)
+    return Plugins("knotless.traffic.collectives", Collective)
 
 
 def collective_named(name: str) -> Collective:

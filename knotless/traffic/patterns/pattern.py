@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knotless.base.errors import KnotlessError
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import Fabric
 
@@ -68,7 +68,7 @@ class Pattern:
 @cache
 def patterns() -> Mapping[str, Pattern]:
     """Return the patterns by name, in alphabetical order."""
-    return plugins("knotless.traffic.patterns", Pattern)
+    return Plugins("knotless.traffic.patterns", Pattern)
 
 
 def pattern_named(text: str) -> Pattern:

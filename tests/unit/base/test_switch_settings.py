@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from knotless.base import switch_settings
-from knotless.base.switch_settings import PauseFrames, SwitchFile, SwitchSettingsError, read
+from knotless.base.errors import SwitchSettingsError
+from knotless.base.switch_settings import PauseFrames, SwitchFile, read
 
 EXAMPLE = (switch_settings.__doc__ or "").split("::\n", 1)[1].split("\nWhat a file", 1)[0]
 

@@ -28,6 +28,9 @@ class Watched:
     def __init__(self) -> None:
         self.appeared, self.ended = threading.Event(), False
 
+    def add_task(self, description: str, total: float) -> str:
+        return f"{description} {total}"
+
     def start(self) -> None:
         self.appeared.set()
 
@@ -40,11 +43,9 @@ def patient(
 ) -> tuple[Bar, Watched]:
     monkeypatch.setattr(progress, "PATIENCE_S", after_s)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    bar, watched = Bar("working", 3, patient=True), Watched()
-    monkeypatch.setattr(bar, "_bar", watched)
-    if bar._timer is not None:
-        bar._timer.function = watched.start
-    return bar, watched
+    watched = Watched()
+    monkeypatch.setattr(progress, "_progress", lambda **_: watched)
+    return Bar("working", 3, patient=True), watched
 
 
 def test_a_patient_bar_appears_when_the_work_is_not_done_at_once(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from knotless.base import switch_settings
+from knotless.base.errors import SwitchSettingsError
 from knotless.base.switch_settings import SwitchFile, SwitchSettings
 from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths
@@ -359,7 +360,7 @@ def test_settings_that_are_too_long_to_be_read_are_not_written(
 ) -> None:
     monkeypatch.setattr(switch_settings, "MAX_FILE_BYTES", 200)
     many = SwitchFile(switches={f"s{n}": SwitchSettings(lossless=(3,)) for n in range(20)})
-    with pytest.raises(switch_settings.SwitchSettingsError, match="20 switches need more than 200"):
+    with pytest.raises(SwitchSettingsError, match="20 switches need more than 200"):
         switch_settings.write(tmp_path / "switch.yaml", many)
     assert not (tmp_path / "switch.yaml").exists()
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from knotless._core.simulator import headroom_bytes
-from knotless.base.switch_settings import SwitchFile, SwitchSettingsError
+from knotless.base.errors import SwitchSettingsError
+from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.plan import make_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from knotless.base.plugins import plugins
+from knotless.base.plugins import Plugins
 from knotless_experiments.messages.nas_kernels.kernel import Kernel, KernelError
 from knotless_experiments.messages.programs.communicator import require_power_of_two
 
@@ -13,7 +13,7 @@ from knotless_experiments.messages.programs.communicator import require_power_of
 @cache
 def kernels() -> Mapping[str, Kernel]:
     """Return the kernels by name, sorted."""
-    return plugins("knotless_experiments.messages.nas_kernels", Kernel)
+    return Plugins("knotless_experiments.messages.nas_kernels", Kernel)
 
 
 def find(name: str, problem_class: str, processes: int) -> Kernel:

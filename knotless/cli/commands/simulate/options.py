@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE, number
-from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands._switch_options import (
     DELAY,
     RATE,
@@ -40,6 +39,10 @@ from knotless.simulation.transport import Transport, transport_of
 from knotless.simulation.workload import Flows
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.patterns import pattern_named
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
+
 
 FAILED = 3
 """Exit status for ``--fail-on-deadlock`` and ``--fail-on-nothing-delivered``."""
