@@ -1,0 +1,20 @@
+(** OCaml from the checker. Numbers become native integers of 63 bits: addresses have 48. *)
+From Coq Require Import NArith ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt Extraction.
+From Knotless Require Import Spec Checker.
+
+Extract Inlined Constant fst => "Stdlib.fst".
+Extract Inlined Constant snd => "Stdlib.snd".
+Extract Inlined Constant negb => "not".
+Extract Inlined Constant N.land => "(land)".
+Extract Inlined Constant N.lor => "(lor)".
+Extract Inlined Constant N.lxor => "(lxor)".
+Extract Constant N.ldiff => "fun (a:int) (b:int) -> a land (lnot b)".
+Extract Constant N.eqb => "fun (a:int) (b:int) -> a = b".
+Extract Constant N.ltb => "fun (a:int) (b:int) -> a < b".
+Extract Constant N.leb => "fun (a:int) (b:int) -> a <= b".
+Extract Constant N.compare => "fun (a:int) (b:int) -> if a = b then Eq else if a < b then Lt else Gt".
+Extract Constant N.testbit => "fun (a:int) (b:int) -> (a lsr b) land 1 = 1".
+Extract Constant N.ones => "fun (a:int) -> (1 lsl a) - 1".
+Extract Constant N.of_nat => "fun (a:int) -> a".
+
+Extraction "checker.ml" check check_all.
