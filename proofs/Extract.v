@@ -1,5 +1,5 @@
 (** OCaml from the checker. Numbers become native integers of 63 bits: addresses have 48. *)
-From Coq Require Import NArith ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt Extraction.
+From Coq Require Import NArith ZArith ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt Extraction.
 From Knotless Require Import Spec Checker.
 
 Extract Inlined Constant fst => "Stdlib.fst".
@@ -12,9 +12,14 @@ Extract Constant N.ldiff => "fun (a:int) (b:int) -> a land (lnot b)".
 Extract Constant N.eqb => "fun (a:int) (b:int) -> a = b".
 Extract Constant N.ltb => "fun (a:int) (b:int) -> a < b".
 Extract Constant N.leb => "fun (a:int) (b:int) -> a <= b".
-Extract Constant N.compare => "fun (a:int) (b:int) -> if a = b then Eq else if a < b then Lt else Gt".
+Extract Constant N.compare =>
+  "fun (a:int) (b:int) -> if a = b then Eq else if a < b then Lt else Gt".
 Extract Constant N.testbit => "fun (a:int) (b:int) -> (a lsr b) land 1 = 1".
 Extract Constant N.ones => "fun (a:int) -> (1 lsl a) - 1".
 Extract Constant N.of_nat => "fun (a:int) -> a".
+Extract Constant Nat.eqb => "fun (a:int) (b:int) -> a = b".
+Extract Constant Nat.ltb => "fun (a:int) (b:int) -> a < b".
+Extract Constant Z.eq_dec => "fun (a:int) (b:int) -> a = b".
+Extract Constant Z.max => "fun (a:int) (b:int) -> if a < b then b else a".
 
-Extraction "checker.ml" check check_all.
+Extraction "extracted.ml" check_all arrive.
