@@ -1,0 +1,72 @@
+(* A cycle of waits, replayed from the files with the functions of the checker. What it shows is
+   checked, not proven: the specification says what a deadlock is, not that this one is reached. *)
+open Checker
+open Text
+
+let channel (folder : Folder.t) name =
+  match Hashtbl.find_opt folder.channels name with
+  | Some channel -> channel
+  | None -> refused "there is no channel %s" name
+
+let host (folder : Folder.t) name =
+  let channel = channel folder name in
+  if channel < folder.first_host then refused "%s is no host" name;
+  channel - folder.first_host
+
+let name_of (name, priority) = Printf.sprintf "%s/%d" name priority
+
+(* The tags with which the frame of a wait may reach each channel; refuses if rules send it
+   elsewhere. *)
+let check_wait folder fabric (wait : Proof_file.wait) =
+  let sender = host folder wait.host in
+  if fabric.mac sender <> wait.source then
+    refused "%s sends with its own address, not with %s" wait.host (mac_text wait.source);
+  let channels = List.map (channel folder) wait.via in
+  if List.hd channels <> fabric.from_host sender then
+    refused "the channels of a frame from %s begin with %s" wait.host wait.host;
+  let d = ((wait.destination, exact), []) and s = (wait.source, exact) in
+  let step from next ts =
+    match arrive fabric (Folder.max_tables folder) from d s ts with
+    | None ->
+      refused "%s: rules do not decide about this frame" folder.channel_names.(from)
+    | Some outs ->
+      List.filter_map (fun (target, ts') -> if target = ToChannel next then Some ts' else None)
+        outs in
+  (* Frames as (tags on the last channel but one, tags on the last). *)
+  let rec walk frames = function
+    | from :: (next :: _ as rest) ->
+      let reach (_, ts) = List.map (fun ts' -> (ts, ts')) (step from next ts) in
+      (match List.sort_uniq compare (List.concat_map reach frames) with
+       | [] ->
+         refused "rules do not send frames of %s to %s from %s to %s" wait.host
+           (mac_text wait.destination) folder.channel_names.(from) folder.channel_names.(next)
+       | frames -> walk frames rest)
+    | _ -> frames in
+  let frames = walk [ ([], []) ] channels in
+  let queue (name, priority) = fabric.queue (channel folder name) priority in
+  let rec last_two = function
+    | [ a; b ] -> (a, b)
+    | _ :: rest -> last_two rest
+    | [] -> assert false in
+  let from, next = last_two channels in
+  let is_wait (ts, ts') =
+    queue_of fabric from ts = queue wait.holder && queue_of fabric next ts' = queue wait.requested in
+  if not (List.exists is_wait frames) then
+    refused "the frame does not wait in %s for %s" (name_of wait.holder) (name_of wait.requested);
+  (queue wait.holder, queue wait.requested)
+
+let check folder fabric waits =
+  let queues = List.map (check_wait folder fabric) waits in
+  let requested = List.map snd queues and holders = List.map fst queues in
+  match holders with
+  | first :: others when requested = others @ [ first ] -> ()
+  | _ -> refused "the waits do not form a cycle"
+
+let print condition (waits : Proof_file.wait list) =
+  Printf.printf
+    "checked, not proven: %s, frames can wait for each other in a cycle. The files send\n" condition;
+  List.iter (fun (wait : Proof_file.wait) ->
+      Printf.printf "  a frame from %s to %s by %s: in %s it waits for %s\n" wait.host
+        (mac_text wait.destination) (String.concat " " wait.via) (name_of wait.holder)
+        (name_of wait.requested))
+    waits

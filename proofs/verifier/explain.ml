@@ -1,0 +1,144 @@
+(* Why a proof is refused: the destination, the switch and the rule at which the checker stopped.
+   Not trusted: it runs only after the checker has refused, and walks again with its functions. *)
+open Checker
+
+exception Stopped of string
+
+let stop format = Printf.ksprintf (fun message -> raise (Stopped message)) format
+
+(* Steps of one walk: frames that are copied at each hop are followed no further. *)
+let max_steps = 1_000_000
+
+type walk = {
+  folder : Folder.t;
+  fabric : fabric;
+  ranking : ranking;
+  queue_name : int -> (int * int) list -> string;  (* of a channel, and the tags of a frame *)
+  mutable steps : int;
+  mutable received : int list;
+  mutable dropped : string;  (* where a copy was lost last *)
+}
+
+let place walk switch (rule : rule) =
+  let is_it (entry : Openflow.entry) = entry.rule == rule in
+  match List.find_opt is_it walk.folder.entries.(switch) with
+  | Some entry -> Printf.sprintf "%s.flows:%d" walk.folder.switch_names.(switch) entry.line
+  | None -> walk.folder.switch_names.(switch)
+
+(* Why the rules of a table do not decide about a class of frames. *)
+let undecided walk switch table port meta d s ts =
+  let matches rule = matches_cube rule port meta d s ts in
+  let name rule = place walk switch rule in
+  let rec look = function
+    | [] -> stop "%s: table %d" walk.folder.switch_names.(switch) table
+    | level :: lower ->
+      (match List.filter (fun rule -> matches rule <> No) level with
+       | [] -> look lower
+       | first :: others ->
+         (match List.find_opt (fun rule -> matches rule = Unknown) (first :: others) with
+          | Some rule -> stop "%s: the rule matches only some frames of the class" (name rule)
+          | None ->
+            let other = List.find (fun rule -> not (does_as rule first)) others in
+            stop "%s and %s: rules of one priority match the same frames and differ" (name first)
+              (name other))) in
+  look (List.nth (walk.fabric.switch_of switch).tables table)
+
+(* The copies that leave a switch, each with the last rule that sent it. *)
+let rec copies walk switch table port meta d s ts =
+  walk.steps <- walk.steps + 1;
+  if walk.steps > max_steps then stop "copies multiply";
+  let held = walk.fabric.switch_of switch in
+  let rules = if table < List.length held.tables then List.nth held.tables table else [] in
+  match in_table rules port meta d s ts with
+  | Unclear -> undecided walk switch table port meta d s ts
+  | Miss ->
+    walk.dropped <-
+      Printf.sprintf "%s: no rule of table %d matches" walk.folder.switch_names.(switch) table;
+    []
+  | Hit rule ->
+    let name = place walk switch rule in
+    (match apply held port rule.r_acts ts [] with
+     | None -> stop "%s: the actions cannot be applied to the frame" name
+     | Some (ts', out) ->
+       let sent = List.map (fun copy -> (rule, copy)) out in
+       (match rule.r_goto with
+        | None ->
+          if out = [] then walk.dropped <- name ^ ": dropped";
+          sent
+        | Some table' when table' > table ->
+          sent @ copies walk switch table' port (written rule.r_write meta) d s ts'
+        | Some _ -> stop "%s: goto_table leads backwards" name))
+
+let rec follow walk channel d s ts rank name =
+  let switch, port = walk.fabric.entering channel in
+  let send (rule, (port, ts)) =
+    let rule = place walk switch rule in
+    match walk.fabric.leaving switch port with
+    | Nowhere -> walk.dropped <- Printf.sprintf "%s: nothing is behind port %d" rule port
+    | ToHost host when ts = [] -> walk.received <- host :: walk.received
+    | ToHost host ->
+      stop "%s: the frame reaches %s with a VLAN tag" rule (Folder.host_name walk.folder host)
+    | ToChannel next ->
+      let next_rank = walk.ranking.rank (queue_of walk.fabric next ts) in
+      let next_name = walk.queue_name next ts in
+      if next_rank > walk.ranking.bound then
+        stop "%s: %s has rank %d, above the bound %d" rule next_name next_rank walk.ranking.bound;
+      if next_rank <= rank then
+        stop "%s: a frame in %s (rank %d) can wait for %s (rank %d)" rule name rank next_name
+          next_rank;
+      follow walk next d s ts next_rank next_name in
+  List.iter send (copies walk switch 0 port 0 d s ts)
+
+(* Whom a frame of a class from a host reaches; None if it may be anybody. *)
+let wanted walk d host =
+  let fabric = walk.fabric in
+  if in_class d fabric.broadcast then Some (List.filter (fun other -> other <> host) fabric.hosts)
+  else
+    match List.filter (fun other -> in_class d (fabric.mac other)) fabric.hosts with
+    | [] -> None
+    | owners -> if owners = [ host ] then None else Some owners
+
+let names walk hosts =
+  let all = List.map (Folder.host_name walk.folder) (List.sort compare hosts) in
+  match List.filteri (fun i _ -> i < 4) all with
+  | [] -> "nobody"
+  | shown ->
+    let more = List.length all - List.length shown in
+    String.concat ", " shown ^ if more > 0 then Printf.sprintf " and %d more" more else ""
+
+let from_host walk d host =
+  walk.received <- [];
+  walk.dropped <- "";
+  let channel = walk.fabric.from_host host in
+  let rank = walk.ranking.rank (queue_of walk.fabric channel []) in
+  follow walk channel d (walk.fabric.mac host, exact) [] rank (walk.queue_name channel []);
+  match wanted walk d host with
+  | Some owners when List.sort compare owners <> List.sort compare walk.received ->
+    stop "the frame reaches %s, but is for %s%s" (names walk walk.received) (names walk owners)
+      (if walk.dropped = "" then "" else Printf.sprintf " (%s)" walk.dropped)
+  | _ -> ()
+
+let of_class walk d =
+  let destination = "frames to " ^ Text.class_text d in
+  let owners = List.filter (fun host -> in_class d (walk.fabric.mac host)) walk.fabric.hosts in
+  if List.length owners > 1 then
+    Printf.sprintf "%s: the class has the addresses of %s" destination (names walk owners)
+  else
+    let from host =
+      match from_host walk d host with
+      | () -> None
+      | exception Stopped message ->
+        Some (Printf.sprintf "%s from %s: %s" destination (Folder.host_name walk.folder host)
+                message) in
+    match List.find_map from walk.fabric.hosts with
+    | Some message -> message
+    | None -> destination ^ ": the class does not divide what the rules divide"
+
+(* The reason, if [check_all] has refused these classes. *)
+let reason folder fabric ranking queue_name accepts_class classes =
+  let walk = { folder; fabric; ranking; queue_name; steps = 0; received = []; dropped = "" } in
+  match List.find_opt (fun d -> not (accepts_class d)) classes with
+  | Some d -> of_class walk d
+  | None when not (exceptions_follow classes) ->
+    "the exception of a class is not the cube of a later class"
+  | None -> "the classes do not cover all addresses"

@@ -1,0 +1,192 @@
+(* A folder with a fabric and the rules of its switches. Trusted: what is read here is what the
+   verdict is about. *)
+open Checker
+open Text
+
+type t = {
+  fabric : (int -> int -> int) -> fabric;  (* by the queue of each channel and priority *)
+  channels : (string, int) Hashtbl.t;  (* of an output port, SWITCH:PORT, and of a host's name *)
+  channel_names : string array;
+  first_host : int;  (* channels from here on are those of hosts, in the order of hosts *)
+  switch_names : string array;
+  entries : Openflow.entry list array;  (* of each switch *)
+  switches : switch array;
+  hashes : (string * string) list;  (* of each file its SHA-256, by name *)
+}
+
+let hosts folder = Array.length folder.channel_names - folder.first_host
+let host_name folder host = folder.channel_names.(folder.first_host + host)
+let rules folder = Array.fold_left (fun n entries -> n + List.length entries) 0 folder.entries
+let max_tables folder =
+  Array.fold_left (fun n switch -> max n (List.length switch.tables)) 0 folder.switches
+
+(* Files that count, sorted by name. *)
+let file_names path =
+  let all = try Sys.readdir path with Sys_error message -> unreadable "%s" message in
+  let counts name = name = "fabric.json" || has_suffix ".flows" name || has_suffix ".groups" name in
+  if Array.mem "tags.json" all then
+    refused "tags.json: fabrics whose hosts tag their frames are not covered";
+  List.sort compare (List.filter counts (Array.to_list all))
+
+let line_keys = [ "rate_mbps"; "delay_us"; "jitter_us"; "loss" ]
+let host_keys = [ "name"; "mac"; "ip"; "switch"; "port"; "ip_invented"; "server" ] @ line_keys
+
+(* Links lose nothing: it is assumed, so that it has to be so. *)
+let lossless value =
+  let loses = function
+    | Json.Object members ->
+      (match List.assoc_opt "loss" members with
+       | None -> false
+       | Some (Json.Number n) -> float_of_string_opt n <> Some 0.
+       | Some _ -> true)
+    | _ -> false in
+  if loses value then refused "fabric.json: links that lose frames are not covered"
+
+let switch_name value =
+  Json.only [ "name"; "dpid"; "hub" ] value;
+  let name = Json.text "name" value in
+  (match value with
+   | Json.Object members when List.assoc_opt "hub" members = Some (Json.Bool true) ->
+     refused "fabric.json: %s is a hub, which is not covered" name
+   | _ -> ());
+  if name = "" || String.exists (fun c -> c <= ' ' || c = '/' || c = '\127') name then
+    unreadable "the name %S" name;
+  name
+
+let index_of kind names =
+  let index = Hashtbl.create 1000 in
+  List.iteri (fun i name ->
+      if Hashtbl.mem index name then unreadable "%s %s occurs twice" kind name;
+      Hashtbl.add index name i)
+    names;
+  index
+
+let fabric_of_json top =
+  Json.only [ "name"; "switches"; "hosts"; "links"; "grid" ] top;
+  let names = List.map switch_name (Json.list "switches" top) in
+  let index = index_of "switch" names in
+  let switch_names = Array.of_list names in
+  let port_of switch_key port_key value =
+    let name = Json.text switch_key value in
+    match Hashtbl.find_opt index name with
+    | None -> unreadable "switch %s is missing" name
+    | Some switch ->
+      let port = below Openflow.port_limit (Json.number port_key value) in
+      if port = 0 then unreadable "port 0 of %s" name;
+      (switch, port) in
+  let behind = Hashtbl.create 1000 and name (switch, port) =
+    Printf.sprintf "%s:%d" switch_names.(switch) port in
+  let attach end_ target =
+    if Hashtbl.mem behind end_ then unreadable "port %s occurs twice" (name end_);
+    Hashtbl.add behind end_ target in
+  (* A channel enters where its link ends, and is named by where it begins. *)
+  let entering = ref [] and channel_names = ref [] and count = ref 0 in
+  let add_channel enters channel_name =
+    entering := enters :: !entering;
+    channel_names := channel_name :: !channel_names;
+    incr count in
+  List.iter (fun value ->
+      Json.only ([ "a"; "a_port"; "b"; "b_port" ] @ line_keys) value;
+      lossless value;
+      let a = port_of "a" "a_port" value and b = port_of "b" "b_port" value in
+      attach a (ToChannel !count);
+      add_channel b (name a);
+      attach b (ToChannel !count);
+      add_channel a (name b))
+    (Json.list "links" top);
+  let first_host = !count in
+  let host number value =
+    Json.only host_keys value;
+    lossless value;
+    let port = port_of "switch" "port" value in
+    attach port (ToHost number);
+    add_channel port (Json.text "name" value);
+    mac (Json.text "mac" value) in
+  let macs = List.mapi host (Json.list "hosts" top) in
+  if List.length (List.sort_uniq compare macs) <> List.length macs then
+    unreadable "two hosts have one address";
+  let channel_names = Array.of_list (List.rev !channel_names) in
+  let channels = index_of "channel" (Array.to_list channel_names) in
+  let entering = Array.of_list (List.rev !entering) and macs = Array.of_list macs in
+  let fabric switches queue =
+    { switch_of = Array.get switches;
+      leaving = (fun switch port ->
+          Option.value (Hashtbl.find_opt behind (switch, port)) ~default:Nowhere);
+      entering = Array.get entering;
+      from_host = (fun host -> first_host + host);
+      hosts = List.init (Array.length macs) Fun.id;
+      mac = Array.get macs;
+      broadcast = ones 48;
+      queue } in
+  (switch_names, channel_names, channels, first_host, fabric)
+
+let read path =
+  let names = file_names path in
+  let texts = List.map (fun name -> (name, read_file (Filename.concat path name))) names in
+  let text name = List.assoc_opt name texts in
+  let fabric_text =
+    match text "fabric.json" with
+    | Some text -> text
+    | None -> unreadable "%s: fabric.json is missing" path in
+  let switch_names, channel_names, channels, first_host, fabric =
+    within "fabric.json" (fun () -> fabric_of_json (Json.of_string fabric_text)) in
+  let own = Hashtbl.create 1000 in
+  Array.iter (fun switch ->
+      Hashtbl.replace own (switch ^ ".flows") ();
+      Hashtbl.replace own (switch ^ ".groups") ())
+    switch_names;
+  List.iter (fun name ->
+      if name <> "fabric.json" && not (Hashtbl.mem own name) then
+        refused "%s: fabric.json has no such switch" name)
+    names;
+  let by_name = Hashtbl.create 1000 in
+  List.iter (fun (name, text) -> Hashtbl.replace by_name name text) texts;
+  let read_switch name =
+    let flows = name ^ ".flows" and groups = name ^ ".groups" in
+    match Hashtbl.find_opt by_name flows with
+    | None -> refused "%s is missing: what %s holds is not known" flows name
+    | Some text ->
+      let group_text = Option.value (Hashtbl.find_opt by_name groups) ~default:"" in
+      let entries = Openflow.entries flows text in
+      (entries, Openflow.switch entries (Openflow.groups groups group_text)) in
+  let read_switches = Array.map read_switch switch_names in
+  let switches = Array.map snd read_switches in
+  { fabric = fabric switches; channels; channel_names; first_host; switch_names; switches;
+    entries = Array.map fst read_switches;
+    hashes = List.map (fun (name, text) -> (name, Sha256.of_string text)) texts }
+
+(* What was read, a line for each link, host, rule and group, in a form that depends on nothing but
+   its meaning. *)
+let print folder =
+  let fabric = folder.fabric (fun channel _ -> channel) in
+  let pattern (value, mask) = Printf.sprintf "0x%x/0x%x" (value land mask) mask in
+  let action = function
+    | Push -> "push"
+    | Pop -> "pop"
+    | SetVid vid -> Printf.sprintf "vid:%d" vid
+    | SetPcp pcp -> Printf.sprintf "pcp:%d" pcp
+    | Output port -> Printf.sprintf "output:%d" port
+    | Group id -> Printf.sprintf "group:%d" id in
+  let actions list = "[" ^ String.concat " " (List.map action list) ^ "]" in
+  Array.iteri (fun channel name ->
+      let switch, port = fabric.entering channel in
+      let host = channel - folder.first_host in
+      Printf.printf "%s %s to %s:%d%s\n" (if host < 0 then "channel" else "host") name
+        folder.switch_names.(switch) port
+        (if host < 0 then "" else " " ^ mac_text (fabric.mac host)))
+    folder.channel_names;
+  Array.iteri (fun switch name ->
+      List.iter (fun { Openflow.table; priority; rule = r; _ } ->
+          Printf.printf
+            "rule %s table %d priority %d in_port %s eth_dst %s eth_src %s vlan_vid %s vlan_pcp %s \
+             metadata %s actions %s write %s goto %s\n"
+            name table priority (pattern r.r_port) (pattern r.r_dst) (pattern r.r_src)
+            (pattern r.r_vid) (pattern r.r_pcp) (pattern r.r_meta) (actions r.r_acts)
+            (pattern r.r_write)
+            (match r.r_goto with None -> "none" | Some table -> string_of_int table))
+        folder.entries.(switch);
+      List.iter (fun (id, buckets) ->
+          Printf.printf "group %s %d all %s\n" name id
+            (String.concat " " (List.map actions buckets)))
+        folder.switches.(switch).groups)
+    folder.switch_names

@@ -1,0 +1,147 @@
+(* Rules and groups of a switch, as ovs-ofctl -O OpenFlow13 writes them. Trusted: every field and
+   action that the specification does not have is refused. *)
+open Checker
+open Text
+
+(* Larger ones are reserved. *)
+let port_limit = 0xffffff00
+let table_limit = 255
+let metadata_bits = 62
+
+type instruction = Action of action | Write of pattern | Goto of int
+
+(* VALUE->FIELD *)
+let set_field text =
+  match String.split_on_char '>' text with
+  | [ value; field ] when has_suffix "-" value ->
+    let value = String.sub value 0 (String.length value - 1) in
+    (match field with
+     | "vlan_vid" ->
+       let vid = below 0x2000 value in
+       if vid < 0x1000 then unreadable "vlan_vid without its bit 0x1000: %s" text;
+       SetVid vid
+     | "vlan_pcp" -> SetPcp (below 8 value)
+     | _ -> unreadable "field %s cannot be set here" field)
+  | _ -> unreadable "action set_field:%s" text
+
+let instruction text =
+  match cut ':' text with
+  | None when text = "pop_vlan" -> Action Pop
+  | Some ("push_vlan", "0x8100") -> Action Push
+  | Some ("output", port) ->
+    let port = below port_limit port in
+    if port = 0 then unreadable "port 0";
+    Action (Output port)
+  | Some ("group", id) -> Action (Group (below port_limit id))
+  | Some ("goto_table", table) -> Goto (below table_limit table)
+  | Some ("write_metadata", data) -> Write (pattern metadata_bits number data)
+  | Some ("set_field", rest) -> Action (set_field rest)
+  | _ -> unreadable "action %s is not covered" text
+
+(* Actions, then at most one write_metadata, then at most one goto_table. *)
+let instructions text =
+  let rec read actions write goto = function
+    | [] -> (List.rev actions, Option.value write ~default:any, goto)
+    | Action action :: more when write = None && goto = None ->
+      read (action :: actions) write goto more
+    | Write data :: more when write = None && goto = None -> read actions (Some data) goto more
+    | Goto table :: more when goto = None -> read actions write (Some table) more
+    | _ -> unreadable "order of actions: %s" text in
+  if text = "drop" then ([], any, None)
+  else read [] None None (List.map instruction (String.split_on_char ',' text))
+
+type entry = { table : int; priority : int; rule : rule; line : int }
+
+let match_field rule name value =
+  match name with
+  | "in_port" -> { rule with r_port = (below port_limit value, ones 32) }
+  | "eth_dst" -> { rule with r_dst = pattern 48 mac value }
+  | "eth_src" -> { rule with r_src = pattern 48 mac value }
+  | "vlan_vid" -> { rule with r_vid = pattern 13 number value }
+  | "vlan_pcp" -> { rule with r_pcp = (below 8 value, 7) }
+  | "metadata" -> { rule with r_meta = pattern metadata_bits number value }
+  | _ -> unreadable "field %s is not covered" name
+
+(* cookie=..,table=..,priority=..,FIELD=..,.. actions=.. *)
+let entry_of_line (line, text) =
+  let fields, actions =
+    match cut ' ' text with
+    | Some (fields, rest) when String.length rest > 8 && String.sub rest 0 8 = "actions=" ->
+      (fields, String.sub rest 8 (String.length rest - 8))
+    | _ -> unreadable "not a rule" in
+  let r_acts, r_write, r_goto = instructions actions in
+  let matches_all =
+    { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any;
+      r_acts; r_write; r_goto } in
+  let pair field =
+    match cut '=' field with Some pair -> pair | None -> unreadable "field %s" field in
+  let fields = List.map pair (String.split_on_char ',' fields) in
+  let names = List.map fst fields in
+  if List.length (List.sort_uniq compare names) <> List.length names then
+    unreadable "a field occurs twice";
+  let own = [ "cookie"; "table"; "priority" ] in
+  let need name limit =
+    match List.assoc_opt name fields with
+    | Some value -> below limit value
+    | None -> unreadable "%s is missing" name in
+  let matched = List.filter (fun (name, _) -> not (List.mem name own)) fields in
+  let rule = List.fold_left (fun r (name, value) -> match_field r name value) matches_all matched in
+  if snd rule.r_pcp <> 0 && fst rule.r_vid land snd rule.r_vid land 0x1000 = 0 then
+    unreadable "vlan_pcp is matched without a tag";
+  { table = need "table" table_limit; priority = need "priority" 65536; rule; line }
+
+(* The parts between the occurrences of a separator. *)
+let rec split_on separator text =
+  let n = String.length separator in
+  let rec find i =
+    if i + n > String.length text then None
+    else if String.sub text i n = separator then Some i
+    else find (i + 1) in
+  match find 0 with
+  | None -> [ text ]
+  | Some i ->
+    String.sub text 0 i
+    :: split_on separator (String.sub text (i + n) (String.length text - i - n))
+
+(* group_id=N,type=all,bucket=actions=..,bucket=actions=.. *)
+let group_of_line (_, text) =
+  let bucket actions =
+    match instructions actions with
+    | actions, (0, 0), None -> actions
+    | _ -> unreadable "a bucket with instructions" in
+  match split_on ",bucket=actions=" text with
+  | [] -> unreadable "not a group"
+  | head :: buckets ->
+    (match String.split_on_char ',' head with
+     | [ id; "type=all" ] ->
+       (match cut '=' id with
+        | Some ("group_id", id) -> (below port_limit id, List.map bucket buckets)
+        | _ -> unreadable "group_id is missing")
+     | _ -> unreadable "only groups of type all are covered, without watched ports")
+
+let each_line file read text =
+  let item (number, line) =
+    within (Printf.sprintf "%s:%d" file number) (fun () -> read (number, line)) in
+  List.rev (List.rev_map item (numbered_lines text))
+
+let entries file text = each_line file entry_of_line text
+
+let groups file text =
+  let groups = each_line file group_of_line text in
+  let ids = List.map fst groups in
+  if List.length (List.sort_uniq compare ids) <> List.length ids then
+    unreadable "%s: a group occurs twice" file;
+  groups
+
+(* Tables, each with the rules of the highest priority first, those of one priority together. *)
+let switch entries groups =
+  let count = List.fold_left (fun n e -> max n (e.table + 1)) 0 entries in
+  let of_table = Array.make count [] in
+  let add e =
+    of_table.(e.table) <-
+      (match of_table.(e.table) with
+       | (priority, rules) :: higher when priority = e.priority ->
+         (priority, e.rule :: rules) :: higher
+       | higher -> (e.priority, [ e.rule ]) :: higher) in
+  List.iter add (List.stable_sort (fun a b -> compare a.priority b.priority) (List.rev entries));
+  { tables = List.map (List.map snd) (Array.to_list of_table); groups }

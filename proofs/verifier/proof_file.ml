@@ -1,0 +1,140 @@
+(* A proof file: what its writer claims about a folder, and the evidence. Trusted: it says which
+   flow control is judged, and of which files. *)
+open Text
+
+type class_ = Checker.pattern * Checker.pattern list
+(* A cube of destinations, and cubes that are exceptions. *)
+
+type wait = {
+  holder : string * int;  (* the channel, by its output port, and the priority of the queue *)
+  requested : string * int;
+  host : string;
+  destination : int;
+  source : int;
+  via : string list;  (* channels, from the host's to the one that is requested *)
+}
+
+type claim =
+  | Safe of { bound : int; ranks : ((string * int) * int) list; classes : class_ list }
+  | Cycle of wait list
+
+type t = {
+  flow_control : string;
+  groups : int list list;  (* of priorities that share a queue *)
+  lossless : int list;
+  files : (string * string) list;
+  claim : claim;
+}
+
+let priorities = [ 0; 1; 2; 3; 4; 5; 6; 7 ]
+let max_rank = 1 lsl 40
+
+(* SWITCH:PORT/PRIORITY or HOST/PRIORITY *)
+let queue text =
+  match String.rindex_opt text '/' with
+  | None -> unreadable "not a queue: %s" text
+  | Some i ->
+    (String.sub text 0 i, below 8 (String.sub text (i + 1) (String.length text - i - 1)))
+
+(* Priorities and ranges of them: 0-2 or 0 3-5. *)
+let priorities_of fields =
+  let range text =
+    match cut '-' text with
+    | None -> [ below 8 text ]
+    | Some (first, last) ->
+      let first = below 8 first and last = below 8 last in
+      if first >= last then unreadable "not a range of priorities: %s" text;
+      List.filter (fun p -> first <= p && p <= last) priorities in
+  let all = List.concat_map range fields in
+  if all = [] || List.length (List.sort_uniq compare all) <> List.length all then
+    unreadable "priorities: %s" (String.concat " " fields);
+  List.sort compare all
+
+let class_of cube rest =
+  let cube = pattern 48 mac cube in
+  match rest with
+  | [] -> (cube, [])
+  | "but" :: (_ :: _ as exceptions) -> (cube, List.map (pattern 48 mac) exceptions)
+  | _ -> unreadable "exceptions follow the word but"
+
+let is_hash text =
+  String.length text = 64
+  && String.for_all (function '0' .. '9' | 'a' .. 'f' -> true | _ -> false) text
+
+let version = "knotless-proof 1"
+
+(* The lines of the evidence for a fabric that cannot deadlock. *)
+let safe_of_lines each lines =
+  let bound = ref None and ranks = ref [] and classes = ref [] in
+  each (function
+      | [ "bound"; number ] when !bound = None -> bound := Some (below max_rank number)
+      | [ "rank"; name; number ] -> ranks := (queue name, below max_rank number) :: !ranks
+      | "class" :: cube :: rest -> classes := class_of cube rest :: !classes
+      | _ -> unreadable "not a line of this claim")
+    lines;
+  Safe { bound = Option.value !bound ~default:1; ranks = List.rev !ranks;
+         classes = List.rev !classes }
+
+let cycle_of_lines each lines =
+  let waits = ref [] in
+  each (fun fields ->
+      match fields, !waits with
+      | [ "wait"; holder; requested; host; destination; source ], waits_before ->
+        if List.exists (fun wait -> wait.via = []) waits_before then unreadable "via is missing";
+        waits := { holder = queue holder; requested = queue requested; host;
+                   destination = mac destination; source = mac source; via = [] } :: waits_before
+      | "via" :: via, wait :: before when wait.via = [] && List.length via >= 2 ->
+        waits := { wait with via } :: before
+      | _ -> unreadable "not a line of this claim")
+    lines;
+  if !waits = [] || List.exists (fun wait -> wait.via = []) !waits then
+    unreadable "a cycle has waits, each with the channels of its frame";
+  Cycle (List.rev !waits)
+
+let read path =
+  let text = read_file path in
+  within path @@ fun () ->
+  if not (String.for_all (fun c -> c = '\n' || (c >= ' ' && c < '\127')) text) then
+    unreadable "not ASCII text";
+  if not (has_suffix "\n" text) then unreadable "it ends early";
+  let each read lines =
+    List.iter (fun (number, line) ->
+        within (Printf.sprintf "line %d" number) (fun () ->
+            let fields = String.split_on_char ' ' line in
+            if List.mem "" fields then unreadable "more than one blank in a row, or none needed";
+            read fields))
+      lines in
+  let flow_control = ref None and groups = ref [] and lossless = ref None in
+  let files = ref [] and named = Hashtbl.create 1000 in
+  let header = function
+    | [ "flow-control"; name ] when !flow_control = None -> flow_control := Some name
+    | "group" :: fields -> groups := priorities_of fields :: !groups
+    | "lossless" :: fields when !lossless = None -> lossless := Some (priorities_of fields)
+    | [ "file"; name; hash ] when is_hash hash ->
+      if Hashtbl.mem named name then unreadable "file %s occurs twice" name;
+      Hashtbl.add named name ();
+      files := (name, hash) :: !files
+    | _ -> unreadable "not a line of the header" in
+  let rec split before = function
+    | (number, line) :: rest when String.length line > 6 && String.sub line 0 6 = "claim " ->
+      (List.rev before, (number, line), rest)
+    | line :: rest -> split (line :: before) rest
+    | [] -> unreadable "the claim is missing" in
+  match numbered_lines text with
+  | (1, first) :: lines when first = version ->
+    let head, (_, claim), evidence = split [] lines in
+    each header head;
+    let all = List.concat !groups in
+    if List.length (List.sort_uniq compare all) <> List.length all then
+      unreadable "a priority is in two groups";
+    let claim =
+      match claim with
+      | "claim safe" -> safe_of_lines each evidence
+      | "claim cycle" -> cycle_of_lines each evidence
+      | _ -> unreadable "unknown: %s" claim in
+    (match !flow_control with
+     | None -> unreadable "flow-control is missing"
+     | Some flow_control ->
+       { flow_control; groups = List.rev !groups; files = List.rev !files; claim;
+         lossless = Option.value !lossless ~default:priorities })
+  | _ -> unreadable "the first line is not %s" version
