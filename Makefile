@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri mutants test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
+.PHONY: help setup setup-checks setup-tests setup-deep setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri mutants test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,9 @@ setup-checks:
 
 setup-tests:  ## install this and what checks and tests need
 	@tools/setup.sh --tests
+
+setup-deep:
+	@tools/setup.sh --deep
 
 setup-night:
 	@tools/setup.sh --night
@@ -44,7 +47,7 @@ test: setup-tests  ## run every check, and tests of every kind at small depth: t
 test-changed: setup-tests  ## run the tests that the changes can reach, at full depth
 	$(BIN)/python -m tests.tiers changed
 
-test-deep: setup-tests  ## run every check, and every test at full depth except those of test-long
+test-deep: setup-deep  ## run every check, and every test at full depth except those of test-long
 	$(BIN)/python -m tests.tiers deep
 
 test-night: setup-night  ## run everything with new seeds, and keep the seed if all passes (many hours)

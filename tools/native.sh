@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Build the Rust workspace once, and copy what Python and hosts use of it into the package, stripped.
+# Build the Rust workspace once, and copy what Python and hosts use of it into the package, stripped;
+# and the verifier of proofs, if there is an OCaml compiler.
 #
 #   tools/native.sh           with the profile `release`, for wheels and benchmarks
 #   tools/native.sh --setup   with the profile `setup`, for a checkout: it is built sooner, and a
@@ -31,6 +32,17 @@ mkdir -p knotless/_native
 if [ -e .git ] && commit=$(git rev-parse HEAD 2>/dev/null); then
     [ "$(cat knotless/_native/commit 2>/dev/null)" = "$commit" ] ||
         echo "$commit" >knotless/_native/commit
+fi
+
+# The verifier of proofs is OCaml, and small: it is built where there is a compiler for it.
+verifier=knotless/_native/knotless-verify
+verifier_is_current() {
+    ! command -v ocamlopt >/dev/null || { [ -f "$verifier" ] && [ -z "$(find tools/verifier.sh \
+        proofs/checker.ml proofs/verifier -newer "$verifier" -type f -print -quit)" ]; }
+}
+if ! verifier_is_current; then
+    echo "native: building the verifier of proofs"
+    tools/verifier.sh "$verifier"
 fi
 
 is_current() {

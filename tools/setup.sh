@@ -6,6 +6,7 @@
 #   tools/setup.sh --demo      what `make demo` needs, which is less
 #   tools/setup.sh --checks    what format, lint and type checks need; builds nothing
 #   tools/setup.sh --tests     what running and testing need
+#   tools/setup.sh --deep      what `make test-deep` needs: the same and Coq
 #   tools/setup.sh --night     what `make test-night` needs: the same and a browser
 #   tools/setup.sh --coverage  what `make coverage` needs: the same and LLVM's coverage tools
 #   tools/setup.sh --packages  print the Debian packages that running needs; changes nothing
@@ -27,17 +28,18 @@ have() { works command -v "$1"; }
 
 # Set, or empty: whether to install for the demo alone, for checks and tests, to build, to measure
 # coverage, to list.
-demo='' checking='' building=1 night='' coverage='' listing=''
+demo='' checking='' building=1 deep='' night='' coverage='' listing=''
 case ${1-} in
     '') ;;
     --demo) demo=1 ;;
     --checks) checking=1 building='' ;;
     --tests) checking=1 ;;
-    --night) checking=1 night=1 ;;
+    --deep) checking=1 deep=1 ;;
+    --night) checking=1 deep=1 night=1 ;;
     --coverage) checking=1 coverage=1 ;;
     --packages) listing=1 ;;
-    *) die "unknown option $1: give --demo, --checks, --tests, --night, --coverage, --packages" \
-        "or none" ;;
+    *) die "unknown option $1: give --demo, --checks, --tests, --deep, --night, --coverage," \
+        "--packages or none" ;;
 esac
 
 # --- Debian packages -------------------------------------------------------------------------
@@ -67,6 +69,8 @@ missing_check_packages() {
     have rustup || have rustfmt || echo rustfmt-web
     have rustup || have cargo-clippy || echo rust-web-clippy
     [ -z "$building" ] || have rsync || echo rsync
+    [ -z "$building" ] || have ocamlopt || echo ocaml-nox
+    [ -z "$deep" ] || have coqc || echo coq
     [ -z "$night" ] || have chromium || echo chromium
 }
 

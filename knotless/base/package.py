@@ -11,7 +11,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 NATIVE = PACKAGE / "_native"
-"""The Rust programs and libraries."""
+"""Programs and libraries that are not Python."""
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "core" / "Cargo.toml").is_file() else None
 """The folder of the checkout; None in a wheel."""
 WORKING_DIRECTORY = Path("/")
@@ -19,7 +19,7 @@ WORKING_DIRECTORY = Path("/")
 
 
 def native(name: str) -> Path:
-    """Return the path of a program or library that was built from ``core/``."""
+    """Return the path of a program or library that was built from ``core/`` or ``proofs/``."""
     return NATIVE / name
 
 

@@ -25,6 +25,7 @@ PROGRAMS = {
     "cargo": CARGO,
     "rustc": "#!/bin/sh\ncat compiler\n",
     "strip": '#!/bin/sh\ncp "$3" "$2"\n',
+    "ocamlopt": "#!/bin/sh\ncat checker.ml *.ml >knotless-verify\n",
 }
 
 
@@ -33,14 +34,17 @@ class Checkout:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for folder in ("tools", "tests", "bin", "core/src", "core/messages/endpoint/include"):
+        header = Path("core/messages/endpoint/include/knotless_endpoint.h")
+        for folder in ("tools", "tests", "bin", "core/src", header.parent, "proofs/verifier"):
             (root / folder).mkdir(parents=True)
-        for script in ("native.sh", "rust-tests.sh"):
+        for script in ("native.sh", "rust-tests.sh", "verifier.sh"):
             shutil.copy(REPOSITORY / "tools" / script, root / "tools")
         for name, text in PROGRAMS.items():
             (root / "bin" / name).write_text(text)
             (root / "bin" / name).chmod(0o755)
-        (root / "core/messages/endpoint/include/knotless_endpoint.h").write_text("")
+        (root / header).write_text("")
+        (root / "proofs/checker.ml").write_text("")
+        (root / "proofs/verifier/main.ml").write_text("first")
         (root / "core/src/lib.rs").write_text("")
         (root / "tests/SEED").write_text("0\n")
         (root / "compiler").write_text("rustc 1\n")
@@ -113,7 +117,8 @@ def built(checkout: Checkout) -> set[str]:
     """Return by which profiles the files in the package were built, and what is recorded."""
     package = checkout.root / "knotless"
     files = [package / "_core.abi3.so", *(package / "_native").glob("*[!h]")]
-    return {file.read_text().strip() for file in files if file.name != "commit"}
+    others = ("commit", "knotless-verify")
+    return {file.read_text().strip() for file in files if file.name not in others}
 
 
 def test_benchmarks_replace_what_set_up_has_built_and_not_the_reverse(checkout: Checkout) -> None:
@@ -141,3 +146,17 @@ def test_a_build_that_failed_is_repeated(checkout: Checkout) -> None:
     checkout.run("native.sh", "--setup", ok=False)
     (checkout.root / "broken").unlink()
     assert "build --profile setup " in checkout.run("native.sh", "--setup")
+
+
+def test_the_verifier_of_proofs_is_built_from_what_is_there(checkout: Checkout) -> None:
+    program = checkout.root / "knotless/_native/knotless-verify"
+    built = "native: building the verifier of proofs\n"
+    assert checkout.run("native.sh").startswith(built)
+    assert program.read_text() == "first"
+    assert checkout.run("native.sh") == ""
+    source = checkout.root / "proofs/verifier/main.ml"
+    source.write_text("second")
+    newer = program.stat().st_mtime + 1
+    os.utime(source, (newer, newer))
+    assert checkout.run("native.sh") == built
+    assert program.read_text() == "second"

@@ -15,6 +15,7 @@ from tests.support import REPOSITORY
 SCRIPTS = [
     *("tools/setup.sh", "tools/coverage.sh", "tools/make", "tools/demo.sh", ".ci/run"),
     *("tools/lab-image.sh", "tools/lab-install.sh", "tools/native.sh", "tools/rust-tests.sh"),
+    "tools/verifier.sh",
 ]
 
 
