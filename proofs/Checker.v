@@ -278,21 +278,33 @@ Section Check.
         || from_hosts false d of_class (Memo.empty _) (hosts fab)).
 End Check.
 
-(** Whether cubes contain every number of [bits] bits. *)
-Fixpoint cover (bits : nat) (cubes : list pattern) : bool :=
+(** A bit that all cubes test, if there is one, else one that the first does, of those undecided.
+    Cubes that were made by dividing have one, so that no cube is on both sides of it. *)
+Definition dividing_bit (bits : nat) (decided : N) (cubes : list pattern) : N :=
+  let common := N.ldiff (fold_left N.land (map snd cubes) (N.ones (N.of_nat bits))) decided in
+  let first := N.ldiff (match cubes with [] => 0 | p :: _ => snd p end) decided in
+  let tested := if common =? 0 then first else common in
+  match find (N.testbit tested) (map N.of_nat (seq 0 bits)) with Some i => i | None => 0 end.
+
+(** Whether cubes contain all numbers that agree with each of them in the decided bits. *)
+Fixpoint divided (fuel bits : nat) (decided : N) (cubes : list pattern) : bool :=
   match cubes with
   | [] => false
   | _ :: _ =>
-      existsb (fun p => N.land (snd p) (N.ones (N.of_nat bits)) =? 0) cubes ||
-      match bits with
+      existsb (fun p => N.ldiff (snd p) decided =? 0) cubes ||
+      match fuel with
       | O => false
-      | S bits =>
-          let at_bit := N.of_nat bits in
-          cover bits (filter (fun p => negb (N.testbit (snd p) at_bit && N.testbit (fst p) at_bit)) cubes)
-          && cover bits (filter (fun p => negb (N.testbit (snd p) at_bit)
-                                          || N.testbit (fst p) at_bit) cubes)
+      | S fuel =>
+          let bit := dividing_bit bits decided cubes in
+          let side (one : bool) (p : pattern) :=
+            negb (N.testbit (snd p) bit) || Bool.eqb (N.testbit (fst p) bit) one in
+          divided fuel bits (N.setbit decided bit) (filter (side false) cubes)
+          && divided fuel bits (N.setbit decided bit) (filter (side true) cubes)
       end
   end.
+
+(** Whether cubes contain every number of [bits] bits. *)
+Definition cover (bits : nat) (cubes : list pattern) : bool := divided bits bits 0 cubes.
 
 Definition check (fab : fabric) (rk : ranking) (max_tables fuel : nat)
   (classes : list class) : bool :=

@@ -15,6 +15,7 @@ Extract Constant N.leb => "fun (a:int) (b:int) -> a <= b".
 Extract Constant N.compare =>
   "fun (a:int) (b:int) -> if a = b then Eq else if a < b then Lt else Gt".
 Extract Constant N.testbit => "fun (a:int) (b:int) -> (a lsr b) land 1 = 1".
+Extract Constant N.setbit => "fun (a:int) (b:int) -> a lor (1 lsl b)".
 Extract Constant N.ones => "fun (a:int) -> (1 lsl a) - 1".
 Extract Constant N.of_nat => "fun (a:int) -> a".
 Extract Constant Nat.eqb => "fun (a:int) (b:int) -> a = b".

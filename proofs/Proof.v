@@ -784,25 +784,49 @@ Proof.
   eapply check_class_sound; eauto. now apply small.
 Qed.
 
+(** A number agrees with a cube in some bits. *)
+Definition agrees (x decided : N) (p : pattern) : Prop :=
+  forall i, N.testbit decided i = true -> N.testbit (snd p) i = true ->
+            N.testbit x i = N.testbit (fst p) i.
+
+Lemma divided_sound bits x fuel : forall decided cubes,
+  divided fuel bits decided cubes = true ->
+  (forall p, In p cubes -> agrees x decided p) -> exists p, In p cubes /\ fits p x = true.
+Proof.
+  induction fuel as [|fuel IH]; intros decided cubes Divided Agree;
+    cbn [divided] in Divided; destruct cubes as [|p0 rest]; try discriminate;
+    set (cubes := p0 :: rest) in *; apply orb_true_iff in Divided as [Whole|Divided];
+    try discriminate.
+  1, 2: apply existsb_exists in Whole as (p & In_cubes & Whole); exists p; split; [easy|];
+    apply fits_spec; intros i Mask; apply (Agree p In_cubes); [|easy];
+    apply N.eqb_eq, (f_equal (fun n => N.testbit n i)) in Whole;
+    rewrite N.ldiff_spec, Mask, N.bits_0 in Whole; now apply negb_false_iff in Whole.
+  cbv zeta in Divided. set (bit := dividing_bit bits decided cubes) in *.
+  apply andb_true_iff in Divided as (Zero & One).
+  assert (Side : forall one, N.testbit x bit = one -> forall p,
+    In p (filter (fun p => negb (N.testbit (snd p) bit) || Bool.eqb (N.testbit (fst p) bit) one)
+                 cubes) ->
+    In p cubes /\ agrees x (N.setbit decided bit) p).
+  { intros one Bit p Chosen. apply filter_In in Chosen as (In_cubes & Chosen). split; [easy|].
+    intros i Decided Mask. rewrite N.setbit_eqb in Decided. destruct (bit =? i) eqn:Same.
+    - apply N.eqb_eq in Same. subst i. rewrite Mask in Chosen. cbn in Chosen.
+      apply Bool.eqb_prop in Chosen. congruence.
+    - now apply (Agree p In_cubes). }
+  destruct (N.testbit x bit) eqn:Bit.
+  - destruct (IH _ _ One) as (p & Chosen & Fits); [intros p I; now apply (Side true)|].
+    exists p. split; [now apply (Side true)|easy].
+  - destruct (IH _ _ Zero) as (p & Chosen & Fits); [intros p I; now apply (Side false)|].
+    exists p. split; [now apply (Side false)|easy].
+Qed.
+
 Lemma cover_sound bits : forall cubes x, cover bits cubes = true ->
   exists p, In p cubes /\
     forall i, i < N.of_nat bits -> N.testbit (snd p) i = true -> N.testbit x i = N.testbit (fst p) i.
 Proof.
-  induction bits as [|bits IH]; intros cubes x H.
-  - destruct cubes as [|p cubes]; [discriminate|]. exists p. split; [now left|]. cbn. lia.
-  - cbn [cover] in H. destruct cubes as [|p0 cubes0]; [discriminate|].
-    set (cubes := p0 :: cubes0) in *. apply orb_true_iff in H as [H|H].
-    + apply existsb_exists in H as (p & P & Z). exists p. split; [easy|].
-      intros i L M. apply N.eqb_eq in Z. apply (f_equal (fun n => N.testbit n i)) in Z.
-      rewrite N.land_spec, M, N.bits_0, N.ones_spec_low in Z by easy. discriminate.
-    + apply andb_true_iff in H as (Zero & One).
-      destruct (N.testbit x (N.of_nat bits)) eqn:X;
-        [destruct (IH _ x One) as (p & P & Q)|destruct (IH _ x Zero) as (p & P & Q)];
-        apply filter_In in P as (P & B); exists p; (split; [easy|]); intros i L M;
-        (destruct (N.eq_dec i (N.of_nat bits)) as [->|D]; [|apply Q; [lia|easy]]);
-        rewrite M in B; cbn in B; rewrite X.
-      * now symmetry.
-      * apply negb_true_iff in B. now symmetry.
+  intros cubes x Covered. unfold cover in Covered.
+  destruct (divided_sound _ x _ _ _ Covered) as (p & In_cubes & Fits).
+  - intros p _ i Decided. now rewrite N.bits_0 in Decided.
+  - exists p. split; [easy|]. intros i _. rewrite fits_spec in Fits. apply Fits.
 Qed.
 
 Lemma in_some_class d : forall classes, exceptions_follow classes = true ->

@@ -38,6 +38,9 @@ let rec leb n0 m =
 let ltb n0 m =
   leb (Stdlib.Int.succ n0) m
 
+let eqb0 b1 b2 =
+  if b1 then b2 else if b2 then false else true
+
 module type EqLtLe =
  sig
  end
@@ -136,6 +139,8 @@ module N =
         m)
       n0
 
+  let setbit = fun (a:int) (b:int) -> a lor (1 lsl b)
+
   let ones = fun (a:int) -> (1 lsl a) - 1
  end
 
@@ -153,6 +158,11 @@ let rec map f = function
 | [] -> []
 | a :: t0 -> (f a) :: (map f t0)
 
+let rec fold_left f l a0 =
+  match l with
+  | [] -> a0
+  | b :: t0 -> fold_left f t0 (f a0 b)
+
 let rec existsb f = function
 | [] -> false
 | a :: l0 -> (||) (f a) (existsb f l0)
@@ -164,6 +174,16 @@ let rec forallb f = function
 let rec filter f = function
 | [] -> []
 | x :: l0 -> if f x then x :: (filter f l0) else filter f l0
+
+let rec find f = function
+| [] -> None
+| x :: tl -> if f x then Some x else find f tl
+
+let rec seq start len =
+  (fun fO fS n -> if n=0 then fO () else fS (n-1))
+    (fun _ -> [])
+    (fun len0 -> start :: (seq (Stdlib.Int.succ start) len0))
+    len
 
 module Z =
  struct
@@ -886,27 +906,43 @@ let check_class fab rk max_tables fuel d =
       (from_hosts fab rk max_tables fuel false d of_class Memo.empty
         fab.hosts))
 
-let rec cover bits cubes = match cubes with
+let dividing_bit bits decided cubes =
+  let common =
+    N.ldiff
+      (fold_left (land) (map Stdlib.snd cubes) (N.ones (N.of_nat bits)))
+      decided
+  in
+  let first =
+    N.ldiff (match cubes with
+             | [] -> 0
+             | p :: _ -> Stdlib.snd p) decided
+  in
+  let tested = if N.eqb common 0 then first else common in
+  (match find (N.testbit tested) (map N.of_nat (seq 0 bits)) with
+   | Some i -> i
+   | None -> 0)
+
+let rec divided fuel bits decided cubes = match cubes with
 | [] -> false
 | _ :: _ ->
-  (||)
-    (existsb (fun p ->
-      N.eqb ((land) (Stdlib.snd p) (N.ones (N.of_nat bits))) 0) cubes)
+  (||) (existsb (fun p -> N.eqb (N.ldiff (Stdlib.snd p) decided) 0) cubes)
     ((fun fO fS n -> if n=0 then fO () else fS (n-1))
        (fun _ -> false)
-       (fun bits0 ->
-       let at_bit = N.of_nat bits0 in
+       (fun fuel0 ->
+       let bit = dividing_bit bits decided cubes in
+       let side = fun one p ->
+         (||) (not (N.testbit (Stdlib.snd p) bit))
+           (eqb0 (N.testbit (Stdlib.fst p) bit) one)
+       in
        (&&)
-         (cover bits0
-           (filter (fun p ->
-             not
-               ((&&) (N.testbit (Stdlib.snd p) at_bit)
-                 (N.testbit (Stdlib.fst p) at_bit))) cubes))
-         (cover bits0
-           (filter (fun p ->
-             (||) (not (N.testbit (Stdlib.snd p) at_bit))
-               (N.testbit (Stdlib.fst p) at_bit)) cubes)))
-       bits)
+         (divided fuel0 bits (N.setbit decided bit)
+           (filter (side false) cubes))
+         (divided fuel0 bits (N.setbit decided bit)
+           (filter (side true) cubes)))
+       fuel)
+
+let cover bits cubes =
+  divided bits bits 0 cubes
 
 let check fab rk max_tables fuel classes =
   forallb (check_class fab rk max_tables fuel) classes

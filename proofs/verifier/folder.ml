@@ -11,7 +11,6 @@ type t = {
   switch_names : string array;
   entries : Openflow.entry list array;  (* of each switch *)
   switches : switch array;
-  hashes : (string * string) list;  (* of each file its SHA-256, by name *)
 }
 
 let hosts folder = Array.length folder.channel_names - folder.first_host
@@ -120,14 +119,15 @@ let fabric_of_json top =
       queue } in
   (switch_names, channel_names, channels, first_host, fabric)
 
-let read path =
-  let names = file_names path in
-  let texts = List.map (fun name -> (name, read_file (Filename.concat path name))) names in
-  let text name = List.assoc_opt name texts in
+(* The text of each file that counts, sorted by name. *)
+let texts path =
+  List.map (fun name -> (name, read_file (Filename.concat path name))) (file_names path)
+
+let of_texts texts =
   let fabric_text =
-    match text "fabric.json" with
+    match List.assoc_opt "fabric.json" texts with
     | Some text -> text
-    | None -> unreadable "%s: fabric.json is missing" path in
+    | None -> unreadable "fabric.json is missing" in
   let switch_names, channel_names, channels, first_host, fabric =
     within "fabric.json" (fun () -> fabric_of_json (Json.of_string fabric_text)) in
   let own = Hashtbl.create 1000 in
@@ -135,10 +135,10 @@ let read path =
       Hashtbl.replace own (switch ^ ".flows") ();
       Hashtbl.replace own (switch ^ ".groups") ())
     switch_names;
-  List.iter (fun name ->
+  List.iter (fun (name, _) ->
       if name <> "fabric.json" && not (Hashtbl.mem own name) then
         refused "%s: fabric.json has no such switch" name)
-    names;
+    texts;
   let by_name = Hashtbl.create 1000 in
   List.iter (fun (name, text) -> Hashtbl.replace by_name name text) texts;
   let read_switch name =
@@ -152,8 +152,7 @@ let read path =
   let read_switches = Array.map read_switch switch_names in
   let switches = Array.map snd read_switches in
   { fabric = fabric switches; channels; channel_names; first_host; switch_names; switches;
-    entries = Array.map fst read_switches;
-    hashes = List.map (fun (name, text) -> (name, Sha256.of_string text)) texts }
+    entries = Array.map fst read_switches }
 
 (* What was read, a line for each link, host, rule and group, in a form that depends on nothing but
    its meaning. *)

@@ -16,16 +16,17 @@ let limit_memory () =
   ignore (Gc.create_alarm check)
 
 (* The files of the folder are those of the proof. *)
-let check_files (folder : Folder.t) (proof : Proof_file.t) =
+let check_files texts (proof : Proof_file.t) =
   let claimed = Hashtbl.create 1000 in
   List.iter (fun (name, hash) -> Hashtbl.replace claimed name hash) proof.files;
-  List.iter (fun (name, hash) ->
+  List.iter (fun (name, text) ->
+      let hash = Sha256.of_string text in
       match Hashtbl.find_opt claimed name with
       | None -> refused "%s is not a file of this proof" name
       | Some wanted when wanted <> hash ->
         refused "%s has changed: its SHA-256 is %s, not %s" name hash wanted
       | Some _ -> Hashtbl.remove claimed name)
-    folder.hashes;
+    texts;
   List.iter (fun (name, _) -> if Hashtbl.mem claimed name then refused "%s is missing" name)
     proof.files
 
@@ -62,7 +63,7 @@ let queues (proof : Proof_file.t) =
     (lowest, (if proof.flow_control = "pfc" then "under PFC" else "under credits") ^ groups)
   | other -> refused "flow control %s is not covered: all links have to pause" other
 
-let theorem (folder : Folder.t) condition =
+let theorem (folder : Folder.t) files condition =
   Printf.printf
     "accepted: the fabric cannot deadlock %s\n\n\
      Proven in Coq (check_all_sound), for every frame that a host sends untagged, from its own\n\
@@ -82,13 +83,14 @@ let theorem (folder : Folder.t) condition =
     \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
     condition
     (Array.length folder.switches)
-    (Folder.hosts folder) (Folder.rules folder) (List.length folder.hashes)
+    (Folder.hosts folder) (Folder.rules folder) files
     (if condition = "under PAUSE" then "one for each link" else "one for each link and priority")
 
 let verify path proof_path =
   let proof = Proof_file.read proof_path in
-  let folder = Folder.read path in
-  check_files folder proof;
+  let texts = Folder.texts path in
+  check_files texts proof;
+  let folder = Folder.of_texts texts in
   let lowest, condition = queues proof in
   check_lossless folder proof;
   let fabric = folder.fabric (fun channel priority -> (8 * channel) + lowest priority) in
@@ -108,7 +110,8 @@ let verify path proof_path =
     let max_tables = Folder.max_tables folder in
     (* Ranks rise from hop to hop, so that no frame passes more queues than there are. *)
     let fuel = queues + 1 in
-    if Checker.check_all fabric ranking max_tables fuel classes then theorem folder condition
+    if Checker.check_all fabric ranking max_tables fuel classes then
+      theorem folder (List.length texts) condition
     else
       let queue_name channel ts =
         Printf.sprintf "%s/%d" folder.channel_names.(channel) (lowest (Checker.pcp ts)) in
@@ -124,7 +127,7 @@ let () =
   try
     match List.tl (Array.to_list Sys.argv) with
     | [ "--help" ] -> print_string usage
-    | [ "--print"; path ] -> Folder.print (Folder.read path)
+    | [ "--print"; path ] -> Folder.print (Folder.of_texts (Folder.texts path))
     | [ path; proof ] when path <> "" && path.[0] <> '-' -> verify path proof
     | _ -> prerr_string usage; exit 2
   with
