@@ -15,6 +15,8 @@ ALLOWED = (
     ("tests/", "needs openmpi-bin and .*", "where Open MPI is: tools/setup.sh"),
     ("tests/integration/", "needs Open vSwitch", "tools/setup.sh installs it; CI has it"),
     ("tests/integration/", "mn is not installed", "tools/setup.sh installs it; CI has it"),
+    ("tests/unit/proofs/", "needs ocamlopt: .*", "tools/setup.sh --tests installs it; CI has it"),
+    ("tests/unit/proofs/", "needs coqc", "tools/setup.sh --deep installs it; CI has it"),
     ("tests/integration/", "needs (cc|go)", "where this compiler is"),
     ("tests/integration/", "the kernel's datapath works here", "where it does not: CI"),
     (

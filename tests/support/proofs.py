@@ -1,0 +1,173 @@
+"""Folders of rules, proof files for them, and the program that judges these."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from knotless.base.package import native
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import dir_files, read_dir
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.routing.graphs.dependencies import waiting
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.topologies.numbering import mac_text, mac_value
+from knotless.verification.check import verdict_of
+from knotless.verification.dependencies import edges_of
+from tests.support import REPOSITORY
+
+PROOFS = REPOSITORY / "proofs"
+VERIFIER = native("knotless-verify")
+BUILT = pytest.mark.skipif(not VERIFIER.exists(), reason="needs ocamlopt: knotless-verify")
+"""Mark of tests that call the program."""
+ALL = (1 << 48) - 1
+_GROUP = 1 << 40
+Cube = tuple[int, int]
+"""A value and a mask."""
+
+
+class Judgement(NamedTuple):
+    """The exit status of the program, and what it has printed."""
+
+    status: int
+    text: str
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the proof was accepted."""
+        assert self.status in (0, 1, 2), self
+        return self.status == 0
+
+
+def run(*arguments: str | Path) -> Judgement:
+    """Call the program."""
+    done = subprocess.run(
+        [VERIFIER, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return Judgement(done.returncode, done.stdout)
+
+
+def judge(folder: Path, proof: str) -> Judgement:
+    """Call the program with a proof for a folder; the file lies beside it."""
+    file = folder.parent / f"{folder.name}.proof"
+    file.write_text(proof)
+    return run(folder, file)
+
+
+def write_rules(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write the files of a folder; returns it."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def files_of_plan(spec: str, **choices: Any) -> dict[str, str]:
+    """Return the files of the rules of a plan by name."""
+    plan = make_plan(load(spec), **choices)
+    return dir_files(plan.fabric, compile_rules(plan))
+
+
+def proof_of(folder: Path, flow_control: str = "auto") -> str:
+    """Return a proof file that claims that no deadlock is possible, as good as it can be.
+
+    Dependencies on a cycle have the ranks that are left.
+    """
+    fabric, rules = read_dir(folder)
+    state = state_of_rules(fabric, rules)
+    control = verdict_of(state, flow_control).flow_control
+    rank = ranks(tuple(edge) for edge in waiting(edges_of(state), control).tolist())
+    lines = ["knotless-proof 1", f"flow-control {control.value}", *file_lines(folder)]
+    lines += ["claim safe", f"bound {max(rank.values(), default=1)}"]
+    lines += [f"rank {state.channels.name(*divmod(n, 16))} {rank[n]}" for n in sorted(rank)]
+    found = tested(folder)
+    hosts = {(mac_value(host.mac), ALL) for host in fabric.hosts}
+    for cube, without in [*groups(found), *((cube, []) for cube in cubes(found | hosts))]:
+        lines.append(f"class {_text(cube)}" + "".join([" but"] * bool(without)))
+        lines[-1] += "".join(f" {_text(other)}" for other in without)
+    return "\n".join(lines) + "\n"
+
+
+def file_lines(folder: Path) -> list[str]:
+    """Return the lines with the sums of the files that count."""
+    files = sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix in (".flows", ".groups") or path.name == "fabric.json"
+    )
+    return [f"file {path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
+
+
+def ranks(edges: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return for each node the number of nodes on the longest path to it."""
+    after, missing = defaultdict[int, set[int]](set), defaultdict[int, int](int)
+    for a, b in set(edges):
+        after[a].add(b)
+        missing[b] += 1
+    rank = {a: 1 for a in after if not missing.get(a)}
+    ready = list(rank)
+    for a in ready:
+        for b in after.get(a, ()):
+            rank[b] = max(rank.get(b, 1), rank[a] + 1)
+            missing[b] -= 1
+            if not missing[b]:
+                ready.append(b)
+    return rank
+
+
+def tested(folder: Path) -> set[Cube]:
+    """Return the destinations that rules match."""
+    found = set()
+    for file in folder.glob("*.flows"):
+        for line in file.read_text().splitlines():
+            for part in line.split(" ")[0].split(","):
+                if part.startswith("eth_dst="):
+                    value, _, mask = part.removeprefix("eth_dst=").partition("/")
+                    bits = mac_value(mask) if mask else ALL
+                    found.add((mac_value(value) & bits, bits))
+    return found
+
+
+def groups(found: set[Cube]) -> list[tuple[Cube, list[Cube]]]:
+    """Return the classes of group addresses: those that rules match, without those inside."""
+    named = {cube for cube in found if cube[0] & cube[1] & _GROUP} | {(_GROUP, _GROUP)}
+    ordered = sorted(named, key=lambda cube: (cube[1].bit_count(), cube))
+
+    def inside(p: Cube, q: Cube) -> bool:
+        return p != q and not q[1] & ~p[1] and not (p[0] ^ q[0]) & q[1]
+
+    return [(q, [p for p in ordered if inside(p, q)]) for q in ordered]
+
+
+def cubes(found: set[Cube]) -> list[Cube]:
+    """Divide all other addresses into cubes that are inside or outside of each of those."""
+    done = []
+    masked = [p for p in sorted(found) if not p[0] & p[1] & _GROUP and p[1] & ~_GROUP]
+    stack = [(0, _GROUP, masked)]
+    while stack:
+        value, mask, divide = stack.pop()
+        if not divide:
+            done.append((value, mask))
+            continue
+        counts = [sum((m & ~mask) >> bit & 1 for _, m in divide) for bit in range(48)]
+        bit = 1 << max(range(48), key=lambda i: (counts[i], i))
+        for v in (value, value | bit):
+            m = mask | bit
+            left = [p for p in divide if not (p[0] ^ v) & p[1] & m and p[1] & ~m]
+            stack.append((v, m, left))
+    return done
+
+
+def _text(cube: Cube) -> str:
+    return f"{mac_text(cube[0])}/{mac_text(cube[1])}"
