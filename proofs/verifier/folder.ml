@@ -41,6 +41,10 @@ let lossless value =
     | _ -> false in
   if loses value then refused "fabric.json: links that lose frames are not covered"
 
+let check_name name =
+  if name = "" || String.exists (fun c -> c <= ' ' || c = '/' || c = '\127') name then
+    unreadable "the name %S" name
+
 let switch_name value =
   Json.only [ "name"; "dpid"; "hub" ] value;
   let name = Json.text "name" value in
@@ -48,8 +52,7 @@ let switch_name value =
    | Json.Object members when List.assoc_opt "hub" members = Some (Json.Bool true) ->
      refused "fabric.json: %s is a hub, which is not covered" name
    | _ -> ());
-  if name = "" || String.exists (fun c -> c <= ' ' || c = '/' || c = '\127') name then
-    unreadable "the name %S" name;
+  check_name name;
   name
 
 let index_of kind names =
@@ -99,7 +102,10 @@ let fabric_of_json top =
     lossless value;
     let port = port_of "switch" "port" value in
     attach port (ToHost number);
-    add_channel port (Json.text "name" value);
+    let host_name = Json.text "name" value in
+    if host_name = "" || String.exists (fun c -> c < ' ') host_name then
+      unreadable "the name %S" host_name;
+    add_channel port host_name;
     mac (Json.text "mac" value) in
   let macs = List.mapi host (Json.list "hosts" top) in
   if List.length (List.sort_uniq compare macs) <> List.length macs then

@@ -7,7 +7,9 @@ let usage =
    exit status: 0 accepted, 1 refused, 2 input that cannot be read\n"
 
 (* Beyond this a hostile file is meant. *)
-let max_heap_bytes = 16 * 1024 * 1024 * 1024
+let max_heap_bytes = 8 * 1024 * 1024 * 1024
+
+let max_message = 800
 
 let limit_memory () =
   let check () =
@@ -121,8 +123,11 @@ let verify path proof_path =
 let () =
   limit_memory ();
   let fail status message =
+    let length = String.length message in
+    let shown = if length > max_message then String.sub message 0 max_message ^ ".." else message in
+    let printable c = if c < ' ' || c = '\127' then '?' else c in
     flush stdout;
-    prerr_endline ("knotless-verify: " ^ message);
+    prerr_endline ("knotless-verify: " ^ String.map printable shown);
     exit status in
   try
     match List.tl (Array.to_list Sys.argv) with

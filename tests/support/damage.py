@@ -106,7 +106,7 @@ def _bucket(files: Files, rng: random.Random) -> None:
 
 
 def _no_bucket(files: Files, rng: random.Random) -> None:
-    _edit_line(files, rng, ".groups", r",bucket=[^b]*", lambda _found: "")
+    _edit_line(files, rng, ".groups", r",bucket=(?:(?!,bucket).)*", lambda _found: "")
 
 
 def _recabled(files: Files, rng: random.Random) -> None:

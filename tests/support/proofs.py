@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,13 +46,15 @@ class Judgement(NamedTuple):
         return self.status == 0
 
 
-def run(*arguments: str | Path) -> Judgement:
-    """Call the program."""
+def run(*arguments: str | Path, memory_kib: int | None = None) -> Judgement:
+    """Call the program, with no more memory than this."""
+    limited = ["prlimit", f"--as={1024 * memory_kib}"] if memory_kib is not None else []
     done = subprocess.run(
-        [VERIFIER, *arguments],
+        [*limited, VERIFIER, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="backslashreplace",
         check=False,
     )
     return Judgement(done.returncode, done.stdout)
@@ -91,12 +93,15 @@ def proof_of(folder: Path, flow_control: str = "auto") -> str:
     lines = ["knotless-proof 1", f"flow-control {control.value}", *file_lines(folder)]
     lines += ["claim safe", f"bound {max(rank.values(), default=1)}"]
     lines += [f"rank {state.channels.name(*divmod(n, 16))} {rank[n]}" for n in sorted(rank)]
-    found = tested(folder)
     hosts = {(mac_value(host.mac), ALL) for host in fabric.hosts}
+    return "\n".join([*lines, *class_lines(tested(folder), hosts)]) + "\n"
+
+
+def class_lines(found: set[Cube], hosts: set[Cube]) -> Iterator[str]:
+    """Yield classes of destinations that rules with some patterns treat alike."""
     for cube, without in [*groups(found), *((cube, []) for cube in cubes(found | hosts))]:
-        lines.append(f"class {_text(cube)}" + "".join([" but"] * bool(without)))
-        lines[-1] += "".join(f" {_text(other)}" for other in without)
-    return "\n".join(lines) + "\n"
+        others = [" but", *map(_text, without)] if without else []
+        yield f"class {_text(cube)}{' '.join(others)}"
 
 
 def file_lines(folder: Path) -> list[str]:
