@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ def test_it_has_both_packages_for_all_versions_of_python(wheel: Path) -> None:
     copied = [name for name in names if name.startswith("knotless/_data/experiments/")]
     assert not [name for name in copied if "/knotless_experiments/" in name or "/tests/" in name]
     assert {"knotless/_core.abi3.so", "knotless/_native/knotless-emulator"} <= set(names)
+    built = shutil.which("ocamlopt") is not None
+    assert ("knotless/_native/knotless-verify" in names) == built
     assert zipfile.ZipFile(wheel).read("knotless/_native/profile").decode() == "release\n"
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
