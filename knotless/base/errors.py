@@ -50,6 +50,10 @@ class RuleError(KnotlessError):
     """Rules that cannot be read, or that do not fit the fabric they are said to be for."""
 
 
+class ProofError(KnotlessError):
+    """A verdict that the specification of proofs does not cover, or a proof that is not checked."""
+
+
 class StateError(KnotlessError):
     """The state of an earlier check cannot be used."""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from knotless.base.errors import PlanError, RuleError
-from knotless.base.files import folder_for_files, read_text, write_all
+from knotless.base.files import folder_for_files, read_bytes, read_text, write_all
 from knotless.base.memory import collector_paused
 from knotless.base.printable import listed
 from knotless.forwarding.openflow.ofctl_writer import write
@@ -133,6 +133,18 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
         except RuleError as error:
             raise error.within(str(folder / switch.name)) from None
     return fabric, rules
+
+
+def rule_files(directory: str | Path) -> dict[str, bytes]:
+    """Return what the fabric's file and those of rules in ``directory`` hold, by name.
+
+    Raises RuleError if one cannot be read.
+    """
+    folder = Path(directory)
+    paths = [path for suffix in RULES for path in folder.glob(f"*{suffix}")]
+    return {
+        path.name: read_bytes(path, RuleError, MAX_FILE_BYTES) for path in [folder / FABRIC, *paths]
+    }
 
 
 def read_multicast(fabric: Fabric, directory: str | Path) -> tuple[MulticastGroup, ...]:

@@ -36,7 +36,7 @@ from knotless.cli.help import OTHERS, Command, under
 @under("Traffic", freeze_options, ["freezing"])
 @under("Failures and remedies", failure_options, ["max_failed", "react", "remedies", "export"])
 @under("Later checks", state_options, ["write_state", "since"])
-@under(OTHERS, output_options, ["draw", "sarif", "details", "as_json"])
+@under(OTHERS, output_options, ["draw", "sarif", "proof", "details", "as_json"])
 def command(
     source: Source,
     query: Query,
@@ -77,6 +77,8 @@ def command(
     Example: knotless check rules --freeze --write-trace freeze.csv
 
     Example: knotless check my-fabric --sarif findings.sarif
+
+    Example: knotless check rules --proof rules.proof && knotless verify rules rules.proof
 
     Example: knotless check my-fabric --write-state fabric.state
 

@@ -35,6 +35,7 @@ from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.verdict_parts import Witness, is_pool
 
 if TYPE_CHECKING:
+    from knotless.cli.commands.check.proof import WrittenProof
     from knotless.routing.graphs.channels import Channels
     from knotless.simulation.freezing import Freeze
     from knotless.topologies.fabric import Fabric
@@ -54,6 +55,7 @@ class Extras:
     failure_table: ShownFailureTable | None = None
     remedies: Sequence[Remedy] | None = None
     freeze: Freeze | None = None
+    proof: WrittenProof | None = None
 
     @property
     def survives(self) -> bool:
@@ -69,6 +71,8 @@ class Extras:
             values["remedies"] = [remedy.as_json() for remedy in self.remedies]
         if self.freeze is not None:
             values.update(self.freeze.as_json())
+        if self.proof is not None:
+            values.update(proof=self.proof.file, proof_rules=self.proof.rules)
         return values
 
 
@@ -97,8 +101,8 @@ def print_verdict(
             _headline(verdict, extras),
             why=[*_why(verdict, extras)],
             figures=[*_delivered(verdict), *load_and_paths(verdict)],
-            remarks=[*notes, *_remarks(verdict, extras), *_files(output)],
-            hints=[*_hints(verdict, what, has_more=extras != Extras())],
+            remarks=[*notes, *_remarks(verdict, extras), *_files(output, extras)],
+            hints=[*_hints(verdict, what, extras)],
             details=[
                 Group("check", values),
                 Group("packets of the cycle", shown),
@@ -124,8 +128,10 @@ def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Rea
         yield from _remedy_lines(extras.remedies)
 
 
-def _files(output: Output) -> Iterator[str]:
-    return written(drawing=output.draw, findings=output.sarif)
+def _files(output: Output, extras: Extras) -> Iterator[str]:
+    yield from written(drawing=output.draw, findings=output.sarif, proof=output.proof)
+    if extras.proof is not None and extras.proof.is_copy:
+        yield f"rules of the proof, as they were read: {extras.proof.rules}"
 
 
 def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:
@@ -170,14 +176,17 @@ def _pair_command(what: Sequence[str], witness: Witness) -> list[str]:
 
 
 def _hints(
-    verdict: Verdict | ImportedVerdict, what: Sequence[str], *, has_more: bool
+    verdict: Verdict | ImportedVerdict, what: Sequence[str], extras: Extras
 ) -> Iterator[Hint]:
-    """Yield what to run next; ``has_more``: failures, remedies or freezes were looked for."""
+    """Yield what to run next; less if failures, remedies, freezes or a proof were asked for."""
     check = ["knotless", "check", *what, *given_options("flow_control")]
     is_imported = isinstance(verdict, ImportedVerdict)
     if verdict.witnesses:
         yield Hint("follow a packet of the cycle", _pair_command(what, verdict.witnesses[0]))
-    if has_more:
+    if extras.proof is not None:
+        verify = ["knotless", "verify", extras.proof.rules, extras.proof.file]
+        yield Hint("have a proven program check the proof", verify)
+    if extras != Extras():
         return
     if verdict.safe is False:
         if is_imported:

@@ -21,6 +21,7 @@ from knotless.cli.commands.check.failures import (
     report_of,
 )
 from knotless.cli.commands.check.options import CheckOptions, FailureOptions, Source
+from knotless.cli.commands.check.proof import write_imported_proof
 from knotless.cli.commands.check.since import what_a_state_is_for
 from knotless.cli.commands.check.trace import follow
 from knotless.cli.options import print_json
@@ -82,7 +83,9 @@ def check_imported(options: CheckOptions) -> None:
         from knotless.simulation.imported_freezing import find_freeze_of_imported  # loads much
 
         freeze = find_freeze_of_imported(imported, verdict)
-    print_imported(verdict, source, Extras(report, remedies, freeze), output)
+    file = output.proof
+    proof = None if file is None else write_imported_proof(file, imported, verdict)
+    print_imported(verdict, source, Extras(report, remedies, freeze, proof), output)
 
 
 def _read(source: Source) -> AnyFabric:

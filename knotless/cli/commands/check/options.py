@@ -200,6 +200,7 @@ class Output:
     draw: str | None
     write_switch: str | None
     sarif: str | None
+    proof: str | None
     details: bool
     as_json: bool
 
@@ -215,6 +216,11 @@ output_options = grouped(
     ),
     click.option(
         "--sarif", metavar="F.sarif", help="Write the findings to this file, for code review."
+    ),
+    click.option(
+        "--proof",
+        metavar="F",
+        help="Write what another program needs to check the verdict, for knotless verify.",
     ),
     details_option,
     json_option,
@@ -255,12 +261,26 @@ class CheckOptions:
             "--freeze": self.freeze.freezing,
             "--remedies": self.failures.remedies,
             "--export": self.failures.export,
+            "--proof": self.output.proof,
         }
         given = [option for option, value in need_more_than_a_verdict.items() if value]
         if given and self.states.name is not None:
             raise KnotlessError(f"{self.states.name} is for verdicts, not with {given[0]}")
+        self._refuse_with_proof()
         if self.states.state_key is not None and self.states.name is None:
             raise KnotlessError("--state-key is for --write-state and --since")
+
+    def _refuse_with_proof(self) -> None:
+        """Raise KnotlessError for options that ask for what no proof covers."""
+        not_covered = {
+            "--pair": self.query.pair,
+            "--explain": self.query.explain,
+            "--switch": self.switches.switch_settings,
+            "--failures": self.failures.max_failed,
+        }
+        given = [option for option, value in not_covered.items() if value]
+        if given and self.output.proof is not None:
+            raise KnotlessError(f"--proof is of a verdict on rules alone, not with {given[0]}")
 
     def refuse_for_files(self) -> None:
         """Raise KnotlessError for options that the files of real fabrics do not take."""

@@ -13,6 +13,7 @@ from knotless.cli.commands._observed import observed
 from knotless.cli.commands.check.answer import Extras, draw_cycle, print_verdict
 from knotless.cli.commands.check.failures import engine_failure_table, evaluate_failures, report_of
 from knotless.cli.commands.check.options import CheckOptions, FailureOptions
+from knotless.cli.commands.check.proof import Proven, WrittenProof, write_proof
 from knotless.cli.commands.check.sarif import write_sarif
 from knotless.cli.commands.check.trace import follow
 from knotless.emulation.cuts import Cables
@@ -71,6 +72,10 @@ def check_rules(options: CheckOptions) -> NoReturn:
     if names is not None:
         verdict = _with_outages(verdict, read, control, names)
     table = _failure_table(read, verdict, options.failures)
+    proof: WrittenProof | None = None
+    if output.proof is not None:
+        proven = Proven(read.fabric, read.rules, state, verdict, read.tags)
+        proof = write_proof(output.proof, proven, None if names is not None else source.paths[0])
     if output.draw is not None:
         draw_cycle(read.fabric, state.channels, output.draw, verdict.cycle)
     if output.sarif is not None:
@@ -82,7 +87,11 @@ def check_rules(options: CheckOptions) -> NoReturn:
         source.paths if names is None else ["--live", "--name", names.name],
         {key: value for key, value in values.items() if key not in _HIDDEN},
         [Several([f"note: {line}" for line in verdict.notes], "notes")],
-        Extras(table, freeze=options.freeze.find(state, verdict.flow_control, settings)),
+        Extras(
+            table,
+            freeze=options.freeze.find(state, verdict.flow_control, settings),
+            proof=proof,
+        ),
         output,
     )
 

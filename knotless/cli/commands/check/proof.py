@@ -1,0 +1,90 @@
+"""``knotless check --proof F``: what another program needs to check the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from knotless.base.errors import ProofError
+from knotless.base.files import write_whole
+from knotless.forwarding.openflow.directory import dir_files, rule_files, write_files
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.state import ForwardingState
+from knotless.importers.fabric import AnyFabric, RulesFabric
+from knotless.routing.vlans.host_tags import HostTags
+from knotless.topologies.fabric import Fabric
+from knotless.verification.check import Outcome, outcome_of
+from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.proof_file import proof_text, reason_not_covered
+
+
+@dataclass(frozen=True)
+class Proven:
+    """The subject of a proof: rules, their state, the verdict on it, and the tags of hosts."""
+
+    fabric: Fabric
+    rules: FabricRules
+    state: ForwardingState
+    verdict: Outcome
+    tags: HostTags | None = None
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files of a folder with the rules."""
+        return {name: text.encode() for name, text in dir_files(self.fabric, self.rules).items()}
+
+
+@dataclass(frozen=True)
+class WrittenProof:
+    """The ``file`` of a proof, and the folder of the ``rules`` that it names by their SHA-256.
+
+    The folder ``is_copy`` unless it is the one that was checked.
+    """
+
+    file: str
+    rules: str
+    is_copy: bool
+
+
+def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
+    """Write the proof of a verdict on the rules in ``folder``.
+
+    None: they are not in a folder of ours. Then they are written to a new one, ``FILE.rules``; also
+    if the folder has them as switches print them, with counters, or with names of fields that the
+    program which reads the proof does not know.
+
+    Raises
+    ------
+    ProofError
+        Proofs do not cover the rules or the verdict, or a file cannot be written. No file is
+        written then.
+
+    """
+    if proven.tags is not None:
+        raise ProofError("proofs do not cover hosts that tag their frames")
+    files = None if folder is None else rule_files(folder)
+    if folder is not None and files is not None and not reason_not_covered(files):
+        write_whole(file, _text(files, proven), ProofError)
+        return WrittenProof(file, folder, is_copy=False)
+    files = proven.files()
+    text = _text(files, proven)
+    copy = f"{file}.rules"
+    write_files({name: content.decode() for name, content in files.items()}, copy)
+    write_whole(file, text, ProofError)
+    return WrittenProof(file, copy, is_copy=True)
+
+
+def _text(files: Mapping[str, bytes], proven: Proven) -> str:
+    return proof_text(files, proven.state, proven.rules, proven.verdict)
+
+
+def write_imported_proof(file: str, imported: AnyFabric, verdict: ImportedVerdict) -> WrittenProof:
+    """Write the proof of a verdict on dumps of OpenFlow switches, as :func:`write_proof` does."""
+    if not isinstance(imported, RulesFabric):
+        raise ProofError("proofs do not cover tables of routers or InfiniBand, only OpenFlow rules")
+    if verdict.safe is None:
+        raise ProofError(f"proofs do not cover unknown verdicts: missing {verdict.missing[0]}")
+    if unread := [name for name, rules in imported.unread_rules.items() if rules]:
+        raise ProofError(f"proofs do not cover rules that are not understood, as {unread[0]} has")
+    state = imported.traffics[0].state
+    outcome = outcome_of(state, imported.flow_control)
+    return write_proof(file, Proven(imported.fabric, imported.rules, state, outcome), None)

@@ -1,0 +1,130 @@
+"""Classes of destination addresses that the rules of all switches treat alike.
+
+A pattern of a rule is a cube: the addresses that agree with its value in the bits of its mask. The
+division is such that each pattern of a rule contains a class wholly, or has none of its addresses.
+A class is a cube without the cubes of some later classes: rules that name single addresses inside
+of a wider pattern leave a class for the rest of it. Proofs list these classes
+(:mod:`knotless.verification.proof_file`), and the time of who reads them grows with their number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+ADDRESS_BITS = 48
+EXACT = (1 << ADDRESS_BITS) - 1
+"""The mask of a single address."""
+
+
+class Cube(NamedTuple):
+    """The addresses that have ``value`` in the bits of ``mask``; other bits of the value are 0."""
+
+    value: int
+    mask: int
+
+    @property
+    def addresses(self) -> int:
+        """The number of addresses."""
+        return 1 << (ADDRESS_BITS - self.mask.bit_count())
+
+    def meets(self, other: Cube) -> bool:
+        """Tell whether both have an address."""
+        return not (self.value ^ other.value) & self.mask & other.mask
+
+    def contains(self, other: Cube) -> bool:
+        """Tell whether this one has all addresses of the other one."""
+        return not self.mask & ~other.mask and self.meets(other)
+
+
+ANY = Cube(0, 0)
+
+
+class AddressClass(NamedTuple):
+    """The addresses of a cube that are in none of ``without``, cubes of later classes inside."""
+
+    cube: Cube
+    without: tuple[Cube, ...] = ()
+
+
+def address_classes(patterns: Iterable[Cube]) -> list[AddressClass]:
+    """Divide all addresses into classes of which each pattern has all or none.
+
+    Returns
+    -------
+    list of AddressClass
+        None is empty, each address is in one of them, and each cube with a mask of all bits among
+        the patterns is a class. They depend on the set of patterns only.
+
+    Examples
+    --------
+    >>> low, one = Cube(0, 1), Cube(4, EXACT)
+    >>> address_classes([low, one]) == [
+    ...     AddressClass(ANY, (low,)), AddressClass(low, (one,)), AddressClass(one)
+    ... ]
+    True
+
+    """
+    classes: list[AddressClass] = []
+    # Depth first, with a stack: an address has more bits than a recursion should be deep.
+    open_cells = [(ANY, sorted({*patterns} - {ANY}))]
+    while open_cells:
+        cell, inside = open_cells.pop()
+        nested = _nested(cell, inside)
+        if nested is not None:
+            classes += nested
+            continue
+        bit = _most_tested_bit(cell, inside)
+        for value in (cell.value | bit, cell.value):
+            half = Cube(value, cell.mask | bit)
+            rest = [p for p in inside if p.meets(half) and not p.contains(half)]
+            open_cells.append((half, rest))
+    return classes
+
+
+def _nested(cell: Cube, patterns: Collection[Cube]) -> list[AddressClass] | None:
+    """Return the classes of a cell whose patterns are nested: each two apart, or one in the other.
+
+    None if there are others, if a class would be empty, or if a pattern is partly outside of the
+    cell: readers compare whole patterns with what a class is without, not the part inside.
+    """
+    by_mask: dict[int, set[int]] = {}
+    for value, mask in patterns:
+        if cell.mask & ~mask:
+            return None
+        by_mask.setdefault(mask, set()).add(value)
+    masks = sorted(by_mask, key=lambda mask: (mask.bit_count(), mask))
+    children: dict[Cube, list[Cube]] = {cell: []}
+    wider: list[int] = []
+    for mask in masks:
+        for other in wider:
+            if other & ~mask and _meet(other, by_mask[other], mask, by_mask[mask]):
+                return None
+        for value in sorted(by_mask[mask]):
+            around = (Cube(value & other, other) for other in reversed(wider) if not other & ~mask)
+            parent = next((cube for cube in around if cube.value in by_mask[cube.mask]), cell)
+            cube = Cube(value, mask)
+            children[parent].append(cube)
+            children[cube] = []
+        wider.append(mask)
+    for cube, inner in children.items():
+        if inner and cube.addresses == sum(one.addresses for one in inner):
+            return None
+    return [AddressClass(cube, tuple(inner)) for cube, inner in children.items()]
+
+
+def _meet(mask: int, values: Collection[int], other: int, others: Collection[int]) -> bool:
+    """Tell whether a cube of the one mask and one of the other have an address in common."""
+    both = mask & other
+    return not {value & both for value in values}.isdisjoint(value & both for value in others)
+
+
+def _most_tested_bit(cell: Cube, patterns: Iterable[Cube]) -> int:
+    """Return the bit that most patterns test, of those that the cell leaves open; the highest."""
+    by_mask = Counter(mask for _, mask in patterns)
+
+    def tests(bit: int) -> tuple[int, int]:
+        return sum(count for mask, count in by_mask.items() if mask & bit), bit
+
+    return max((1 << i for i in range(ADDRESS_BITS) if not cell.mask >> i & 1), key=tests)

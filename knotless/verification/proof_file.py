@@ -1,0 +1,271 @@
+"""Proof files: what a program that knows nothing of Knotless needs to check a verdict.
+
+A file names the rules that it is about by their SHA-256, and the flow control. If no deadlock is
+possible it has a rank for each queue, such that no frame waits for a queue of the same or a lower
+rank, and classes of destination addresses, each of which all rules treat alike. If one is possible
+it has the cycle, with a frame for each wait. ``proofs/`` has the specification, a checker that is
+proven in Coq, and the form of the file. Nothing in here is trusted: a checker accepts what is
+right, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.base.errors import ProofError
+from knotless.base.flow_control import FlowControl
+from knotless.forwarding.openflow.reader import BROADCAST
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.state import ForwardingState, channel_ends_of
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.graphs.dependencies import Edges, waiting
+from knotless.topologies.formats.switch_files import RULES
+from knotless.topologies.numbering import mac_text, mac_value
+from knotless.verification.address_classes import EXACT, AddressClass, Cube, address_classes
+from knotless.verification.check import Outcome
+from knotless.verification.dependencies import edges_of
+from knotless.verification.proof_rules import destination_patterns, not_covered
+from knotless.verification.verdict_parts import Witness
+
+VERSION = "knotless-proof 1"
+_ETHERTYPE = 0x0806
+"""Of the frames that witnesses send; rules that test it are not covered."""
+_PRIORITY_SHIFT = 13
+
+
+def proof_text(
+    files: Mapping[str, bytes], state: ForwardingState, rules: FabricRules, verdict: Outcome
+) -> str:
+    """Return the proof file of a verdict.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        The files of the folder of rules by name: ``fabric.json``, ``NAME.flows``, ``NAME.groups``.
+    state, rules : ForwardingState, FabricRules
+        What was read from these.
+    verdict : Outcome
+        The verdict on the state.
+
+    Raises
+    ------
+    ProofError
+        The specification does not cover the rules or the verdict; the message says what of it.
+
+    """
+    if reason := reason_not_covered(files):
+        raise ProofError(f"proofs do not cover {reason}")
+    _require_provable(state, verdict)
+    control = verdict.flow_control
+    lines = [VERSION, *flow_control_lines(control.value, control.switch_links.classes)]
+    for name, content in sorted(files.items()):
+        lines.append(f"file {name} {hashlib.sha256(content).hexdigest()}")
+    if verdict.safe:
+        lines += ["claim safe", *_rank_lines(state, verdict.flow_control)]
+        lines += map(_class_line, address_classes(_patterns(files, state)))
+    else:
+        lines += ["claim cycle", *_wait_lines(state, rules, verdict)]
+    return "\n".join(lines) + "\n"
+
+
+def reason_not_covered(files: Mapping[str, bytes]) -> str:
+    """Return what proofs do not cover in the files of a folder, and which switch has it.
+
+    ``files`` is as for :func:`proof_text`. Empty: they cover all.
+    """
+    flows, groups = RULES
+    for name in sorted(files):
+        switch = name.removesuffix(flows)
+        if switch == name:
+            continue
+        texts = files[name].decode(), files.get(switch + groups, b"").decode()
+        if reason := not_covered(*texts):
+            return f"{reason}, which {switch} has"
+    return ""
+
+
+def _require_provable(state: ForwardingState, verdict: Outcome) -> None:
+    """Raise ProofError for verdicts that the specification has no claim for."""
+    control = verdict.flow_control
+    if not control.is_lossless:
+        raise ProofError(
+            f"proofs do not cover {control.description}, with which full buffers lose frames; they"
+            " cover pause, pfc and credits"
+        )
+    if state.silent:
+        raise ProofError(f"proofs need rules of all switches, and {state.silent[0]} has none")
+    if state.first_free:
+        raise ProofError("proofs do not cover frames that wait for the first free of several ports")
+    if verdict.safe and verdict.failed:
+        raise ProofError("such a proof says that all is delivered, and not all is: see check")
+
+
+def flow_control_lines(control: str, classes: Sequence[int]) -> Iterator[str]:
+    """Yield the lines on a flow control that holds the priorities of each class back together.
+
+    ``classes`` has the class of each priority. Raises ProofError if others are between those of a
+    class.
+
+    Examples
+    --------
+    >>> list(flow_control_lines("pfc", [0, 0, 0, 3, 4, 5, 6, 7]))
+    ['flow-control pfc', 'group 0-2']
+
+    """
+    yield f"flow-control {control}"
+    if len(set(classes)) == 1:
+        return
+    for number in dict.fromkeys(classes):
+        first, last = classes.index(number), len(classes) - 1 - classes[::-1].index(number)
+        if {*classes[first : last + 1]} != {number}:
+            raise ProofError(
+                f"proofs do not cover priorities {first} and {last} that share a queue"
+            )
+        if first < last:
+            yield f"group {first}-{last}"
+
+
+def _rank_lines(state: ForwardingState, control: FlowControl) -> Iterator[str]:
+    """Yield the bound of the ranks, and those above 1."""
+    nodes, rank = ranks(waiting(edges_of(state), control))
+    yield f"bound {rank.max(initial=1)}"
+    for node, number in zip(nodes.tolist(), rank.tolist(), strict=True):
+        if number > 1:
+            yield f"rank {state.channels.name(*divmod(node, VCS_PER_CHANNEL))} {number}"
+
+
+def ranks(edges: Edges) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the nodes of an acyclic graph, ascending, and the rank of each.
+
+    The rank is the number of nodes on the longest path that ends in a node: 1 without edges to it.
+
+    Examples
+    --------
+    >>> nodes, rank = ranks(np.array([(16, 32), (32, 48), (16, 48)]))
+    >>> nodes.tolist(), rank.tolist()
+    ([16, 32, 48], [1, 2, 3])
+
+    """
+    nodes, ends = np.unique(edges, return_inverse=True)
+    holds, requests = np.unique(ends.reshape(-1, 2), axis=0).T
+    first = np.searchsorted(holds, np.arange(len(nodes) + 1))
+    missing = np.bincount(requests, minlength=len(nodes))
+    rank = np.ones(len(nodes), dtype=np.int64)
+    ready, level = np.flatnonzero(missing == 0), 1
+    while len(ready):
+        rank[ready], level = level, level + 1
+        counts = first[ready + 1] - first[ready]
+        rows = np.repeat(first[ready] - np.cumsum(counts) + counts, counts) + np.arange(
+            counts.sum()
+        )
+        requested, times = np.unique(requests[rows], return_counts=True)
+        missing[requested] -= times
+        ready = requested[missing[requested] == 0]
+    return nodes, rank
+
+
+def _patterns(files: Mapping[str, bytes], state: ForwardingState) -> set[Cube]:
+    """Return the patterns of addresses that rules test, and the address of each host."""
+    flows, _ = RULES
+    texts = (content.decode() for name, content in files.items() if name.endswith(flows))
+    hosts = {Cube(mac_value(host.mac), EXACT) for host in state.fabric.hosts}
+    return destination_patterns(texts) | hosts
+
+
+def _class_line(of_class: AddressClass) -> str:
+    cube, *without = map(_cube_text, (of_class.cube, *of_class.without))
+    return f"class {cube}" + (f" but {' '.join(without)}" if without else "")
+
+
+def _cube_text(cube: Cube) -> str:
+    return f"{mac_text(cube.value)}/{mac_text(cube.mask)}"
+
+
+def _wait_lines(state: ForwardingState, rules: FabricRules, verdict: Outcome) -> Iterator[str]:
+    """Yield each wait of the cycle, with a frame and the channels on which it comes there."""
+    walker = _Walker(state, rules, verdict.flow_control)
+    for witness in verdict.witnesses:
+        source = state.fabric.hosts[state.fabric.host_index[witness.source]]
+        destination = _address(state, witness.destination)
+        frame = f"{source.name} {mac_text(destination)} {source.mac.lower()}"
+        yield f"wait {witness.held} {witness.wanted} {frame}"
+        yield f"via {' '.join([source.name, *walker.channels_of(witness, destination)])}"
+
+
+def _address(state: ForwardingState, destination: str) -> int:
+    """Return the address to which the packet of a witness is sent."""
+    if destination in state.fabric.host_index:
+        return mac_value(state.fabric.hosts[state.fabric.host_index[destination]].mac)
+    groups = {f"multicast:{group.number}": group.address for group in state.groups}
+    if destination in groups:
+        return groups[destination]
+    return BROADCAST if destination == "all" else mac_value(destination)
+
+
+class _Walker:
+    """Follows single frames through rules, from switch to switch."""
+
+    def __init__(self, state: ForwardingState, rules: FabricRules, control: FlowControl) -> None:
+        self._state, self._rules = state, rules
+        self._classes = control.switch_links.classes
+        self._ends = channel_ends_of(state.fabric, state.channels)
+
+    def channels_of(self, witness: Witness, destination: int) -> list[str]:
+        """Return the channels, ``SWITCH:PORT``, on which a frame comes to the wait of a witness.
+
+        The last is the one that it waits for. Raises ProofError if the rules do not send it there.
+        """
+        state = self._state
+        host = state.fabric.host_index[witness.source]
+        source = mac_value(state.fabric.hosts[host].mac)
+        start = _Place(*self._ends.hosts[host], (), "", None)
+        waiting, seen = deque([start]), {start[:3]}
+        while waiting:
+            place = waiting.popleft()
+            for onward in self._next(place, destination, source):
+                if (place.held, onward.held) == (witness.held, witness.wanted):
+                    return [name.rpartition("/")[0] for name in onward.names]
+                if onward[:3] not in seen:
+                    seen.add(onward[:3])
+                    waiting.append(onward)
+        raise ProofError(f"the rules do not send {witness.packet} from {witness.held} on")
+
+    def _next(self, place: _Place, destination: int, source: int) -> Iterator[_Place]:
+        channels = self._state.channels
+        behaviour = self._rules[channels.names[place.switch]].parsed
+        copies, _ = behaviour.outputs(place.port, destination, source, _ETHERTYPE, place.tags)
+        for port, tags in copies:
+            channel = channels.leaving.get((place.switch, port))
+            if channel is not None:
+                priority = tags[0] >> _PRIORITY_SHIFT if tags else 0
+                name = channels.name(channel, self._classes[priority])
+                yield _Place(*self._ends.enters[channel], tuple(tags), name, place)
+
+
+class _Place(NamedTuple):
+    """A frame that enters a switch: the port, its tags, the queue that holds it, and where it was.
+
+    The queue is called ``SWITCH:PORT/PRIORITY``; empty on the channel of a host.
+    """
+
+    switch: int
+    port: int
+    tags: tuple[int, ...]
+    held: str
+    before: _Place | None
+
+    @property
+    def names(self) -> list[str]:
+        """The queues that it has passed, this one last."""
+        place: _Place | None = self
+        names: list[str] = []
+        while place is not None and place.held:
+            names.append(place.held)
+            place = place.before
+        return names[::-1]

@@ -1,0 +1,100 @@
+"""Text of rules as far as the specification of proofs covers it.
+
+The specification (``proofs/Spec.v``) has the matches and actions of our own unicast and multicast
+plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of type all, and later
+tables. What it does not cover is named here, before a proof is written that nobody could check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from knotless.topologies.numbering import mac_value
+from knotless.verification.address_classes import EXACT, Cube
+
+_NUMBER = r"(?:0x[0-9a-f]{1,15}|[0-9]{1,18})"
+_MASKED = rf"{_NUMBER}(?:/{_NUMBER})?"
+_MAC = r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}"
+_FIELDS = {
+    "cookie": _NUMBER,
+    "table": _NUMBER,
+    "priority": _NUMBER,
+    "in_port": r"[0-9]+",
+    "eth_dst": rf"{_MAC}(?:/{_MAC})?",
+    "eth_src": rf"{_MAC}(?:/{_MAC})?",
+    "vlan_vid": _MASKED,
+    "vlan_pcp": r"[0-7]",
+    "metadata": _MASKED,
+}
+_FIELD = "(?:" + "|".join(f"{name}={value}" for name, value in _FIELDS.items()) + ")"
+_SEND = (
+    r"(?:push_vlan:0x8100|pop_vlan|set_field:[0-9]+->vlan_(?:vid|pcp)|output:[0-9]+|group:[0-9]+)"
+)
+_LATER = rf"(?:write_metadata:{_MASKED}|goto_table:[0-9]+)"
+_RULE = re.compile(
+    rf"{_FIELD}(?:,{_FIELD})* actions=(?:drop|(?:{_SEND}|{_LATER})(?:,{_SEND})*(?:,{_LATER})*)"
+)
+_GROUP = re.compile(rf"group_id=[0-9]+,type=all(?:,bucket=actions=(?:drop|{_SEND}(?:,{_SEND})*))*")
+_PRIORITY_WITHOUT_TAG = re.compile(r"vlan_pcp=(?!.*vlan_vid=0x1)")
+_ACTIONS = re.compile(rf"(?:{_SEND}|{_LATER}|drop)")
+_DESTINATION = re.compile(r"\beth_dst=([0-9a-fA-F:]+)(?:/([0-9a-fA-F:]+))?")
+_GROUP_KINDS = {
+    "fast_failover": "fast-failover groups",
+    "ff": "fast-failover groups",
+    "select": "select groups",
+    "indirect": "indirect groups",
+}
+
+
+def not_covered(flows: str, groups: str) -> str:
+    """Return what a switch has in its texts of ovs-ofctl that proofs do not cover; empty: nothing.
+
+    Text that only ``ovs-ofctl dump-flows`` writes, such as counters, is not covered either.
+    """
+    reasons = (
+        reason
+        for text, reason_of in ((groups, _group_reason), (flows, _rule_reason))
+        for line in text.splitlines()
+        for reason in [reason_of(line)]
+        if reason
+    )
+    return next(reasons, "")
+
+
+def _group_reason(line: str) -> str:
+    if not line or _GROUP.fullmatch(line):
+        return ""
+    kind = re.search(r",type=(\w+)", line)
+    if kind is not None and kind[1] in _GROUP_KINDS:
+        return _GROUP_KINDS[kind[1]]
+    return f"the group {line[:80]!r}"
+
+
+def _rule_reason(line: str) -> str:
+    if not line:
+        return ""
+    if _PRIORITY_WITHOUT_TAG.search(line):
+        return "a match of vlan_pcp without a tag"
+    if _RULE.fullmatch(line):
+        return ""
+    match, _, actions = line.partition(" actions=")
+    for part in match.split(","):
+        name, _, value = part.partition("=")
+        if name not in _FIELDS:
+            return f"matches of {name.strip()[:40]}"
+        if not re.fullmatch(_FIELDS[name], value):
+            return f"the match {part[:60]}"
+    if "bundle_load" in actions:
+        return "choices by a hash of addresses (bundle_load)"
+    for action in actions.split(","):
+        if not _ACTIONS.fullmatch(action):
+            return f"the action {action[:60]}"
+    return f"the order of the actions {actions[:80]}"
+
+
+def destination_patterns(flows: Iterable[str]) -> set[Cube]:
+    """Return the patterns of destination addresses that the rules in some texts test."""
+    written = {pattern for text in flows for pattern in _DESTINATION.findall(text)}
+    masked = ((mac_value(value), mac_value(mask) if mask else EXACT) for value, mask in written)
+    return {Cube(value & mask, mask) for value, mask in masked}
