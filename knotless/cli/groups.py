@@ -59,6 +59,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Judge": {
         "check": "Say whether rules or files of switches can deadlock.",
+        "verify": "Have a proven program check what check --proof wrote.",
         "triage": "Say why queues of a real fabric are paused.",
         "analyse": "Compute the loads and fair rates of a traffic pattern.",
         "simulate": "Simulate traffic packet by packet, in virtual time.",

@@ -1,0 +1,157 @@
+"""``knotless check --proof`` and ``knotless verify``: files, exit statuses, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from knotless.base.package import native
+from knotless.cli.commands import verify
+from knotless.cli.main import main
+from tests.support import REPOSITORY
+
+VERIFIER = native(verify.PROGRAM)
+BUILT = pytest.mark.skipif(not VERIFIER.exists(), reason="needs ocamlopt: knotless-verify")
+SAFE = ("ring,4", "--engine", "updown")
+CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
+OTHERS = REPOSITORY / "tests" / "data" / "fabrics"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words: str | Path) -> Result:
+    done = CliRunner(mix_stderr=False).invoke(main, [*map(str, words)], prog_name="knotless")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def flows(*words: str) -> None:
+    assert call("flows", *words, "--out", "rules").exit_code == 0
+
+
+@pytest.mark.parametrize(("plan", "status"), [(SAFE, 0), (CYCLIC, 1)])
+def test_a_check_with_a_proof_answers_as_one_without(plan: tuple[str, ...], status: int) -> None:
+    flows(*plan)
+    plain = call("check", "rules")
+    done = call("check", "rules", "--proof", "p")
+    assert (done.exit_code, done.stderr) == (status, "")
+    assert done.stdout == f"{plain.stdout}  proof: p\n"
+    values = json.loads(call("check", "rules", "--proof", "p", "--json").stdout)
+    assert (values["proof"], values["proof_rules"]) == ("p", "rules")
+    assert {path.name for path in Path().iterdir()} == {"rules", "p"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (("--protection", "fast-failover"), "fast-failover groups, which s1 has"),
+        (("--source-check", "arp"), "matches of "),
+        (("--tagging", "host"), "hosts that tag their frames"),
+    ],
+)
+def test_rules_that_proofs_do_not_cover_get_a_line_and_no_file(
+    plan: tuple[str, ...], said: str
+) -> None:
+    flows(*SAFE, *plan)
+    done = call("check", "rules", "--proof", "p")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"knotless: proofs do not cover {said}")
+    assert len(done.stderr.splitlines()) == 1
+    assert not Path("p").exists()
+
+
+def test_multipath_is_not_covered() -> None:
+    flows("fattree2,4", "--multipath", "ecmp")
+    done = call("check", "rules", "--proof", "p")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "choices by a hash of addresses (bundle_load)" in done.stderr
+
+
+@pytest.mark.parametrize("fabric", ["control-safe", "control-knot", "ovs-table-miss"])
+def test_fabrics_of_others_that_proofs_do_not_cover(fabric: str) -> None:
+    done = call("check", OTHERS / fabric, "--proof", "p")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("knotless: proofs do not cover ")
+    assert not Path("p").exists()
+
+
+@pytest.mark.parametrize(
+    "option", [("--pair", "h1", "h3"), ("--failures", "1"), ("--explain", "s1:2")]
+)
+def test_options_that_ask_for_more_than_a_verdict_are_refused(option: tuple[str, ...]) -> None:
+    flows(*SAFE)
+    done = call("check", "rules", "--proof", "p", *option)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"knotless: --proof is of a verdict on rules alone, not with {option[0]}\n"
+    )
+
+
+def as_switches_print(text: str) -> str:
+    """Return rules with counters, as ``ovs-ofctl dump-flows`` prints them."""
+    counted = text.replace(",table=", ", duration=1.5s, table=")
+    return counted.replace(",priority=", ", n_packets=7, n_bytes=9, priority=")
+
+
+@BUILT
+@pytest.mark.parametrize(("plan", "status"), [(SAFE, 0), (CYCLIC, 1)])
+def test_verify_accepts_what_check_has_written(
+    plan: tuple[str, ...], status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    flows(*plan)
+    assert call("check", "rules", "--proof", "p").exit_code == status
+    assert call("verify", "rules", "p").exit_code == 0
+    begin = "checked, not proven: " if status else "accepted: the fabric cannot deadlock"
+    assert capfd.readouterr().out.startswith(begin)
+
+
+@BUILT
+def test_verify_refuses_other_rules_and_another_fabric(capfd: pytest.CaptureFixture[str]) -> None:
+    flows(*SAFE)
+    call("check", "rules", "--proof", "p")
+    file = Path("rules/s1.flows")
+    file.write_text(file.read_text().replace("output:2", "output:3"))
+    assert call("verify", "rules", "p").exit_code == 1
+    assert "refused: s1.flows has changed" in capfd.readouterr().err
+    Path("p").write_text("knotless-proof 2\n")
+    assert call("verify", "rules", "p").exit_code == 2
+
+
+@BUILT
+def test_rules_as_switches_print_them_are_written_again_for_the_proof() -> None:
+    flows(*SAFE)
+    for file in Path("rules").glob("*.flows"):
+        file.write_text(as_switches_print(file.read_text()))
+    done = call("check", "rules", "--proof", "p")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.endswith("  rules of the proof, as they were read: p.rules\n")
+    assert call("verify", "p.rules", "p").exit_code == 0
+    assert call("verify", "rules", "p").exit_code == 2
+
+
+@BUILT
+@pytest.mark.parametrize("fabric", ["ovs-normal", "ovs-one-dump", "ovs-dec-ttl"])
+def test_dumps_of_open_vswitch_are_written_as_a_folder_for_the_proof(fabric: str) -> None:
+    done = call("check", OTHERS / fabric, "--proof", "p", "--json")
+    assert done.exit_code in (0, 1)
+    assert json.loads(done.stdout)["proof_rules"] == "p.rules"
+    assert call("verify", "p.rules", "p").exit_code == 0
+
+
+def test_where_the_program_is_missing_a_line_says_how_it_is_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(verify, "native", tmp_path.joinpath)
+    done = call("verify", "rules", "p")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "knotless: knotless-verify is not built: run apt-get install ocaml-nox, then"
+        " tools/setup.sh\n"
+    )
