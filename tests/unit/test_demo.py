@@ -9,6 +9,10 @@ import pytest
 
 from tests.support import REPOSITORY
 
+ACCEPTED = (
+    "demo: a checker that is proven in Coq has accepted the rules of ring,4 with the routes that"
+    " cannot deadlock"
+)
 SIMULATED = "run deadlock --quick --on simulation --out results"
 
 
@@ -51,7 +55,23 @@ def test_fabrics_come_first(checkout: Path) -> None:
     for name in ("tools/setup.sh", "bin/unshare", ".venv/bin/python"):
         program(checkout / name, "exit 0")
     program(checkout / ".venv/bin/knotless", 'echo "$@"')
-    assert demo(checkout) == (0, ["run deadlock"])
+    assert demo(checkout) == (0, ["run deadlock", ACCEPTED])
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "line"),
+    [
+        ("knotless: knotless-verify is not built: run ..", 0, "with apt-get install ocaml-nox, "),
+        ("refused: a hash", 1, "ring,4 with the routes that cannot deadlock: refused: a hash"),
+    ],
+)
+def test_a_verifier_that_does_not_accept(checkout: Path, said: str, status: int, line: str) -> None:
+    for name in ("tools/setup.sh", "bin/unshare", ".venv/bin/python"):
+        program(checkout / name, "exit 0")
+    program(checkout / ".venv/bin/knotless", f'[ "$1" != verify ] || {{ echo "{said}"; exit 2; }}')
+    found, lines = demo(checkout)
+    assert (found, len(lines)) == (status, 1)
+    assert lines[0].startswith(f"demo: {line}")
 
 
 def test_an_environment_simulates_where_fabrics_cannot_run(checkout: Path) -> None:
@@ -61,8 +81,8 @@ def test_an_environment_simulates_where_fabrics_cannot_run(checkout: Path) -> No
         "esac",
     )
     status, lines = demo(checkout)
-    assert (status, lines[0]) == (0, SIMULATED)
-    assert lines[1].endswith("with real frames on Open vSwitch it needs root")
+    assert (status, lines[:2]) == (0, [SIMULATED, ACCEPTED])
+    assert lines[2].endswith("with real frames on Open vSwitch it needs root")
     program(checkout / "bin/unshare", "exit 0")  # rights, and a set-up that fails
     assert demo(checkout) == (0, lines)
 
@@ -76,8 +96,8 @@ def test_a_wheel_simulates_without_being_installed(checkout: Path) -> None:
             wheel.writestr(file, "")
         wheel.writestr("knotless/__main__.py", "import sys; print(*sys.argv[1:])")
     status, lines = demo(checkout)
-    assert (status, lines[0]) == (0, SIMULATED)
-    assert lines[1].endswith("on Open vSwitch it needs what tools/setup.sh installs")
+    assert (status, lines[:2]) == (0, [SIMULATED, ACCEPTED])
+    assert lines[2].endswith("on Open vSwitch it needs what tools/setup.sh installs")
 
 
 def test_nothing_that_can_run_is_said_in_one_line(checkout: Path) -> None:

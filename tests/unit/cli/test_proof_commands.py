@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from knotless.base.package import native
 from knotless.cli.commands import verify
 from knotless.cli.main import main
 from tests.support import REPOSITORY
+from tests.support.proofs import BUILT
 
-VERIFIER = native(verify.PROGRAM)
-BUILT = pytest.mark.skipif(not VERIFIER.exists(), reason="needs ocamlopt: knotless-verify")
 SAFE = ("ring,4", "--engine", "updown")
 CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
 OTHERS = REPOSITORY / "tests" / "data" / "fabrics"
