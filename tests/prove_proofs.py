@@ -32,7 +32,7 @@ from tests.support.proof_trials import (
     trial_of_proof,
     trial_of_rules,
 )
-from tests.support.proofs import files_of_plan, judge, proof_of, write_rules
+from tests.support.proofs import files_of_plan, judge, proof_of_product, write_rules
 
 COUNTS = {"rules": 10_000, "proofs": 10_000, "cyclic": 1_000, "plans": 1_000}
 SEEDS_APART = 1_000_000
@@ -78,7 +78,7 @@ def plans(count: int, first: int, scratch: Path) -> Counter[object]:
     for number, promise in enumerate(promises):
         wanted = count // len(promises) + (number < count % len(promises))
         for folder in _plans_of(promise, wanted, first, scratch):
-            judgement = judge(folder, proof_of(folder))
+            judgement = judge(folder, proof_of_product(folder))
             table["accepted" if judgement.accepted else judgement.text] += 1
             table[f"{promise.engine} {'accepted' if judgement.accepted else 'refused'}"] += 1
     return table

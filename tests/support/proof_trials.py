@@ -8,7 +8,10 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
@@ -22,7 +25,15 @@ from knotless.topologies.numbering import mac_text, mac_value
 from knotless.verification.check import verdict_of
 from knotless.verification.dependencies import edges_of
 from tests.support.damage import damaged, damaged_proof
-from tests.support.proofs import ALL, file_lines, judge, proof_of, tested, write_rules
+from tests.support.proofs import (
+    ALL,
+    file_lines,
+    judge,
+    proof_of,
+    proof_of_product,
+    tested,
+    write_rules,
+)
 from tests.support.reference import CUT, LOOP
 from tests.support.reference_rules import RuleReference
 
@@ -79,22 +90,27 @@ def with_files_of(proof: str, folder: Path) -> str:
     return "".join(f"{line}\n" for line in [*head, *file_lines(folder), *rest])
 
 
+@cache
+def _intact_proof(files: tuple[tuple[str, str], ...]) -> str:
+    """Return the proof of rules that are not damaged."""
+    with TemporaryDirectory() as scratch:
+        return proof_of(write_rules(Path(scratch) / "rules", dict(files)))
+
+
 def trial_of_rules(files: Mapping[str, str], folder: Path, rng: random.Random) -> tuple[str, str]:
     """Damage rules, and judge them with the evidence of the intact ones, and with new evidence.
 
-    Returns what the product says, and whether one of both was accepted. Asserts that what is
-    accepted is right, as frames say that are followed one by one.
+    Returns what the product says, and whether its proof, or only one of an adversary, was accepted.
+    Asserts that what is accepted is right, as frames say that are followed one by one.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    write_rules(folder, files)
-    intact = proof_of(folder)
+    intact = _intact_proof(tuple(files.items()))
     control = flow_control_of(intact)
     changed: Mapping[str, str] = files
     kinds = []
     for _ in range(rng.choice([1, 1, 1, 2])):
         kind, changed = damaged(changed, rng)
         kinds.append(kind)
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     write_rules(folder, changed)
     proofs = [with_files_of(intact, folder)]
     try:
@@ -105,12 +121,20 @@ def trial_of_rules(files: Mapping[str, str], folder: Path, rng: random.Random) -
         proofs.append(proof_of(folder, control))
     except KnotlessError:
         product = "refused"
+    with suppress(KnotlessError):
+        proofs.append(proof_of_product(folder, control))
     accepted = [proof for proof in proofs if judge(folder, proof).accepted]
-    if accepted:
-        wrong = fault(folder, control, rng)
-        assert not wrong, (kinds, wrong)
-        assert product == "right", (kinds, product)
-    return product, "accepted" if accepted else "refused"
+    if not accepted:
+        return product, "refused"
+    wrong = fault(folder, control, rng)
+    if "claim cycle" in accepted[-1]:
+        assert wrong, kinds
+        assert product == "cyclic", kinds
+        assert len(accepted) == 1
+        return product, "cycle accepted"
+    assert not wrong, (kinds, wrong)
+    assert product == "right", (kinds, product)
+    return product, "accepted" if accepted[-1] == proofs[-1] else "accepted of an adversary"
 
 
 def edges_of_folder(folder: Path, flow_control: str) -> list[tuple[str, str]]:
@@ -144,7 +168,8 @@ def climbed_ranks(edges: list[tuple[str, str]], rng: random.Random, steps: int) 
 def trial_of_cyclic(folder: Path, rng: random.Random) -> int:
     """Judge a fabric that can deadlock with several proofs that say otherwise; returns how many.
 
-    Asserts that frames followed one by one find a cycle, and that no proof is accepted.
+    Asserts that frames followed one by one find a cycle, that no such proof is accepted, and that
+    the cycle is replayed which the product writes.
     """
     honest = proof_of(folder)
     control = flow_control_of(honest)
@@ -165,6 +190,8 @@ def trial_of_cyclic(folder: Path, rng: random.Random) -> int:
         proofs.append("\n".join([*without, *evidence, *wider]) + "\n")
     for proof in proofs:
         assert judge(folder, proof).status == 1, proof
+    cycle = judge(folder, proof_of_product(folder, control))
+    assert cycle.text.startswith("checked, not proven: "), cycle
     return len(proofs)
 
 

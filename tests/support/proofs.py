@@ -13,14 +13,15 @@ import pytest
 
 from knotless.base.package import native
 from knotless.forwarding.openflow.compiler import compile_rules
-from knotless.forwarding.openflow.directory import dir_files, read_dir
+from knotless.forwarding.openflow.directory import dir_files, read_dir, rule_files
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.routing.graphs.dependencies import waiting
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.numbering import mac_text, mac_value
-from knotless.verification.check import verdict_of
+from knotless.verification.check import outcome_of, verdict_of
 from knotless.verification.dependencies import edges_of
+from knotless.verification.proof_file import proof_text
 from tests.support import REPOSITORY
 
 PROOFS = REPOSITORY / "proofs"
@@ -81,10 +82,18 @@ def files_of_plan(spec: str, **choices: Any) -> dict[str, str]:
     return dir_files(plan.fabric, compile_rules(plan))
 
 
+def proof_of_product(folder: Path, flow_control: str = "auto") -> str:
+    """Return the proof file that the product writes: raises ProofError if it does not."""
+    fabric, rules = read_dir(folder)
+    state = state_of_rules(fabric, rules)
+    return proof_text(rule_files(folder), state, rules, outcome_of(state, flow_control))
+
+
 def proof_of(folder: Path, flow_control: str = "auto") -> str:
     """Return a proof file that claims that no deadlock is possible, as good as it can be.
 
-    Dependencies on a cycle have the ranks that are left.
+    It is for an adversary, whatever the rules are: dependencies on a cycle have the ranks that are
+    left.
     """
     fabric, rules = read_dir(folder)
     state = state_of_rules(fabric, rules)

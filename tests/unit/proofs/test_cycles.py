@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.proof_cycles import proof_of_cycle
-from tests.support.proofs import BUILT, files_of_plan, judge, write_rules
+from tests.support.proofs import BUILT, files_of_plan, judge, proof_of_product, write_rules
 
 pytestmark = BUILT
 
@@ -33,7 +32,7 @@ def test_a_cycle_is_replayed(
     tmp_path: Path, spec: str, choices: dict[str, object], control: str
 ) -> None:
     rules = write_rules(tmp_path / "rules", files_of_plan(spec, **choices))
-    judgement = judge(rules, proof_of_cycle(rules, control))
+    judgement = judge(rules, proof_of_product(rules, control))
     assert judgement.accepted, judgement.text
     first = judgement.text.splitlines()[0]
     assert first.startswith(f"checked, not proven: under {control.upper()}, frames can wait")
@@ -88,7 +87,7 @@ def other_host(lines: list[str]) -> list[str]:
 def test_a_wait_that_the_files_do_not_show_is_refused(
     folder: Path, change: Callable[[list[str]], list[str]], reason: str
 ) -> None:
-    lines = proof_of_cycle(folder, "pfc").splitlines()
+    lines = proof_of_product(folder, "pfc").splitlines()
     start = lines.index("claim cycle") + 1
     assert judge(folder, "\n".join(lines) + "\n").accepted
     changed = [*lines[:start], *change(lines[start:])]

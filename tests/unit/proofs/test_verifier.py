@@ -16,6 +16,7 @@ from tests.support.proofs import (
     files_of_plan,
     judge,
     proof_of,
+    proof_of_product,
     run,
     write_rules,
 )
@@ -60,7 +61,7 @@ def test_plans_are_accepted_with_the_theorem_and_what_it_assumes(
     tmp_path: Path, spec: str, choices: dict[str, Any], condition: str
 ) -> None:
     folder = write_rules(tmp_path / "rules", files_of_plan(spec, **choices))
-    judgement = judge(folder, proof_of(folder))
+    judgement = judge(folder, proof_of_product(folder))
     assert judgement.accepted, judgement.text
     assert judgement.text.startswith(f"accepted: the fabric cannot deadlock {condition}\n")
     rules = sum(len(file.read_text().splitlines()) for file in folder.glob("*.flows"))
