@@ -4,17 +4,21 @@
     python -m tests.mutants --seed 1 --count 30 --core
 
 A fault is another operator or constant, a condition that always holds, two arguments swapped, or a
-function that returns at once. Each is planted alone, in ``build/mutants``, a clone of the last
-commit. The files of tests that reach it run as in the gate, the nearest at full depth, until one
-fails, for three minutes at most; after that it is undecided. A line of JSON for each goes to a file
-in ``build/`` that the seed and the commit name: what was stopped goes on behind its last line.
+function that returns at once. Each is planted alone, in a clone of the last commit in ``build/``.
+For one in Rust, the tests of its crate run first. Then the files of tests that reach it run, the
+nearest and cheapest first, until one fails: as many as cost ``BUDGET_S`` by ``tests/costs.json``,
+half of it for those that run at full depth. Limits count processor time, so a busy machine changes
+no result. A line of JSON for each fault goes to a file in ``build/`` that the seed and the commit
+name: a run that was stopped goes on behind its last line.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import io
+import itertools
 import json
 import os
 import random
@@ -54,9 +58,18 @@ RUST_SWAPS = {
     **{" + 1": " + 2", " - 1": " - 2", " && ": " || ", " || ": " && ", ".min(": ".max("},
     **{".max(": ".min(", "return true": "return false", "return false": "return true"},
 }
-LIMIT_S = 180
-UNDECIDED = 124
-"""The exit status of a command that takes longer than ``LIMIT_S``: that of timeout(1)."""
+BUDGET_S = 60
+"""Seconds of processor time of the tests that run for one fault, by their stored costs."""
+BATCH = 12
+"""So many files of tests are collected at once: the nearest mostly find the fault."""
+CORE_LIMIT_S = 900
+"""Seconds of processor time in which a crate is built and its tests run."""
+MEMORY_BYTES = 8 << 30
+"""Address space of one process: a fault that makes a list grow for ever ends here."""
+POLL_S = 1.0
+TOO_LONG = 124
+"""The exit status of a command that takes longer than its limit: that of timeout(1)."""
+NOT_COMPILED = "could not compile"
 
 
 @dataclass(frozen=True)
@@ -140,10 +153,25 @@ def of_core(root: Path) -> Iterator[Mutant]:
                     yield Mutant(file, line, found.start(), found[0], RUST_SWAPS[found[0]])
 
 
-def _call(root: Path, *words: str, limit_s: float | None = LIMIT_S) -> tuple[int, str]:
-    """Run a command; one that takes too long ends with its children, such as workers of xdist."""
+def _processor_s(session: int) -> float:
+    """Return the processor time of the processes of a session, and of their ended children."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def call(root: Path, *words: str, limit_s: float | None = None) -> tuple[int, str]:
+    """Run a command, and return its exit status and what it printed.
+
+    ``limit_s`` is processor time, that of children included. A command that takes longer ends with
+    all its children, and so does one that waits for ten times as long.
+    """
     with subprocess.Popen(
-        words,
+        ("prlimit", f"--as={MEMORY_BYTES}", *words),
         cwd=root,
         env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'experiments'}"},
         stdin=subprocess.DEVNULL,
@@ -152,75 +180,109 @@ def _call(root: Path, *words: str, limit_s: float | None = LIMIT_S) -> tuple[int
         text=True,
         start_new_session=True,
     ) as process:
-        try:
-            said, _ = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return UNDECIDED, ""
-    return process.returncode, said
+        began_s = time.monotonic()
+        while True:
+            try:
+                said, _ = process.communicate(timeout=POLL_S)
+            except subprocess.TimeoutExpired:
+                waited_s = time.monotonic() - began_s
+                if limit_s and max(_processor_s(process.pid), waited_s / 10) > limit_s:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    return TOO_LONG, f"it takes more than {limit_s:.0f} s of processor time"
+            else:
+                return process.returncode, said
 
 
-def _killer(root: Path, files: Sequence[str], deeper: Sequence[str]) -> str | None:
-    """Return the first test that fails; empty if none does, None if that takes too long.
+def _failure(status: int, said: str) -> str:
+    """Return the first test that failed; empty if all passed, or none was there."""
+    if status in (0, 5):
+        return ""
+    lines = said.splitlines()
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR")) or "FAILED" in line]
+    return (failed or [said[-300:]])[0][:200]
 
-    A worker gets one test after the other: it runs all that it has been given also after -x.
+
+def _killer(root: Path, files: Sequence[str], deeper: Sequence[str], cost_s: float) -> str:
+    """Return the first test that fails; empty if none does.
+
+    Files that take four times their stored cost have met the fault as well.
     """
-    words = ["-q", "-x", "-n", "2", "--dist=load", "--maxschedchunk=1", "--tier=gate"]
-    words += ["--timeout=120", "--timeout-method=thread"]  # no signal ends a loop in Rust
-    words += ["-p", "no:randomly", "-p", "no:cacheprovider", f"--deeper={','.join(deeper)}"]
-    status, said = _call(root, ".venv/bin/python", "-m", "pytest", *words, *files)
-    if status == UNDECIDED:
-        return None
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "" if status in (0, 5) else (failed or [said[-300:]])[0][:200]
+    words = ["-q", "-x", "--tier=gate", f"--deeper={','.join(deeper)}"]
+    words += ["--timeout=1800", "--timeout-method=thread"]  # no signal ends a loop in Rust
+    words += ["-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    limit_s = 60 + 4 * cost_s
+    return _failure(
+        *call(root, ".venv/bin/python", "-m", "pytest", *words, *files, limit_s=limit_s)
+    )
 
 
 CHOOSE = """
 import json, sys
+from tests.mutants import BUDGET_S
 from tests.tiers import costs, reach
-from tests.tiers.depth import FABRICS
+from tests.tiers.depth import FABRICS, Tier
 reached = reach.of_checkout().tests_reached([sys.argv[1]])
 left_out = (*FABRICS, "tests/system/test_wheel.py")  # it builds for minutes
 pure = {file: steps for file, steps in reached.items() if not file.startswith(left_out)}
-chosen = costs.deeper(pure, costs.stored(), 120, (), 0).chosen
-print(json.dumps([sorted(pure, key=lambda file: (pure[file], file)), chosen]))
+stored = costs.stored()
+deeper = costs.deeper(pure, stored, BUDGET_S / 2, (), 0).chosen
+chosen, left_s = [], BUDGET_S
+tiers = {file: Tier.DEEP if file in deeper else Tier.GATE for file in pure}
+prices = {file: stored[tier].get(file, (costs.UNKNOWN_S, 0.0))[0] for file, tier in tiers.items()}
+for file in sorted(pure, key=lambda file: (pure[file], prices[file], file)):
+    cost_s = prices[file]
+    if cost_s <= left_s:
+        left_s -= cost_s
+        chosen.append((file, file in deeper, cost_s))
+print(json.dumps(chosen))
 """
 
 
 def judged(root: Path, mutant: Mutant) -> dict[str, object]:
-    """Plant a fault, and return it with the test that finds it: see ``_killer``."""
+    """Plant a fault, and return it with the test that finds it, or an empty text."""
     path = root / mutant.file
     original = path.read_text()
     end = mutant.offset + len(mutant.old)
     path.write_text(original[: mutant.offset] + mutant.new + original[end:])
     began = time.monotonic()
-    row: dict[str, object] = asdict(mutant)
     try:
-        if mutant.file.startswith("core/"):
-            status, said = _call(root, "tools/native.sh", "--setup")
-            if status == 0:
-                status, said = _call(root, "tools/rust-tests.sh", "gate")
-            if status != 0:
-                lines = [line for line in said.splitlines() if "FAILED" in line]
-                return {
-                    **row,
-                    "killer": None if status == UNDECIDED else (lines or [said])[0][:200],
-                }
-        _, said = _call(root, ".venv/bin/python", "-c", CHOOSE, mutant.file)
-        killer = _killer(root, *json.loads(said.splitlines()[-1]))
-        return {**row, "killer": killer, "seconds": round(time.monotonic() - began)}
+        killer = _found_by(root, mutant.file)
     finally:
         path.write_text(original)
+    return {**asdict(mutant), "killer": killer, "seconds": round(time.monotonic() - began)}
 
 
-def cloned() -> Path:
+def _found_by(root: Path, file: str) -> str:
+    """Return what finds the fault that is planted in a file: see ``judged``."""
+    if file.startswith("core/"):
+        crate = file.split("/")[1]
+        words = ("tools/rust-tests.sh", "gate", crate)
+        status, said = call(root, *words, limit_s=CORE_LIMIT_S)
+        if NOT_COMPILED in said:
+            return NOT_COMPILED
+        if status:
+            return _failure(status, said)
+        status, said = call(root, "tools/native.sh", "--setup", limit_s=CORE_LIMIT_S)
+        if status:
+            raise SystemExit(f"tools/native.sh fails: {said[-300:]}")
+    _, said = call(root, ".venv/bin/python", "-c", CHOOSE, file)
+    chosen = json.loads(said.splitlines()[-1])
+    for first in range(0, len(chosen), BATCH):
+        files, is_deep, costs_s = zip(*chosen[first : first + BATCH], strict=True)
+        deeper = list(itertools.compress(files, is_deep))
+        if killer := _killer(root, files, deeper, sum(costs_s)):
+            return killer
+    return ""
+
+
+def cloned(name: str) -> Path:
     """Return a clone of the last commit, with the environment and the programs of the checkout."""
-    root = REPOSITORY / "build" / "mutants"
+    root = REPOSITORY / "build" / name
     if not root.exists():
-        _call(REPOSITORY, "git", "clone", "--quiet", ".", str(root))
+        call(REPOSITORY, "git", "clone", "--quiet", ".", str(root))
         (root / ".venv").symlink_to(REPOSITORY / ".venv")
-    _call(root, "git", "fetch", "--quiet", "origin", "HEAD")
-    status, said = _call(root, "git", "reset", "--quiet", "--hard", "FETCH_HEAD")
+    call(root, "git", "fetch", "--quiet", "origin", "HEAD")
+    status, said = call(root, "git", "reset", "--quiet", "--hard", "FETCH_HEAD")
     if status != 0:
         raise SystemExit(f"{root} is no clone of this checkout, remove it: {said}")
     shutil.copytree(REPOSITORY / "knotless/_native", root / "knotless/_native", dirs_exist_ok=True)
@@ -233,8 +295,10 @@ def _build_core(root: Path) -> None:
 
     Raises SystemExit if they fail without a fault.
     """
-    for words in (("tools/native.sh", "--setup"), ("tools/rust-tests.sh", "gate")):
-        status, said = _call(root, *words, limit_s=None)
+    crates = [folder.split("/")[1] for folder in CORE]
+    tests = [("tools/rust-tests.sh", "gate", crate) for crate in crates]
+    for words in (("tools/native.sh", "--setup"), *tests):
+        status, said = call(root, *words)
         if status != 0:
             raise SystemExit(f"{' '.join(words)} fails without a fault: {said[-300:]}")
 
@@ -250,15 +314,16 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=80)
     parser.add_argument("--core", action="store_true", help="faults of the Rust code")
     asked = parser.parse_args()
-    root = cloned()
+    name = "mutants-core" if asked.core else "mutants"
+    root = cloned(name)
     if asked.core:
         _build_core(root)
-    commit = _call(root, "git", "rev-parse", "--short", "HEAD")[1].strip()
+    commit = call(root, "git", "rev-parse", "--short", "HEAD")[1].strip()
     by_file: dict[str, list[Mutant]] = {}
     for mutant in (of_core if asked.core else of_python)(root):
         by_file.setdefault(mutant.file, []).append(mutant)
     rng = random.Random(asked.seed)  # noqa: S311 - repeatable, not secret
-    kept = root.with_name(f"mutants-{'core-' * asked.core}{asked.seed}-{commit}.jsonl")
+    kept = root.with_name(f"{name}-{asked.seed}-{commit}.jsonl")
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     for number in range(asked.count):
         mutant = rng.choice(by_file[rng.choice(sorted(by_file))])
@@ -266,12 +331,10 @@ def main() -> int:
             rows.append(judged(root, mutant))
             with kept.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
-    survive = [row for row in rows if row["killer"] == ""]
-    undecided = [row for row in rows if row["killer"] is None]
-    end = f"{len(survive)} of {len(rows)} faults survive, {len(undecided)} are undecided: no test"
-    end += f" has failed, and some take longer than {LIMIT_S} s"
-    print(*map(json.dumps, [*survive, *undecided]), end, sep="\n")  # noqa: T201
-    return 1 if survive or undecided else 0
+    rows = [row for row in rows if row["killer"] != NOT_COMPILED]
+    survivors = [json.dumps(row) for row in rows if not row["killer"]]
+    print(*survivors, f"{len(survivors)} of {len(rows)} faults survive", sep="\n")  # noqa: T201
+    return 1 if survivors else 0
 
 
 if __name__ == "__main__":

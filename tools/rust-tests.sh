@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Run the tests of core/, unless they have passed on this machine with the same code already.
 #
-#   tools/rust-tests.sh [TIER]    gate (the default), deep or night; see tests/tiers
+#   tools/rust-tests.sh [TIER] [CRATE]    gate (the default), deep or night; see tests/tiers
 #
-# They are built with the profile `gate`. "The same" also means compiler, tier, seed (tests/SEED, or
-# the variable SEED) and the environment variables that change code or cases.
+# With CRATE, only those of this crate. They are built with the profile `gate`. "The same" also means
+# compiler, tier, seed (tests/SEED, or the variable SEED) and the environment variables that change
+# code or cases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin
@@ -15,7 +16,8 @@ case $tier in
     *) echo "rust-tests: unknown tier $tier: give gate, deep or night" >&2; exit 1 ;;
 esac
 export PROPTEST_RNG_SEED=${SEED:-$(cat tests/SEED)}
-stamp=${CARGO_TARGET_DIR:-core/target}/tests-passed-$tier
+crate=${2-}
+stamp=${CARGO_TARGET_DIR:-core/target}/tests-passed-$tier${crate:+-$crate}
 
 # What the tests depend on. Files count by name and content, whether git knows them or not.
 inputs() {
@@ -31,5 +33,6 @@ if [ "$(cat "$stamp" 2>/dev/null)" = "$current" ]; then
     echo "rust-tests: core/ has not changed since its tests passed ($tier)"
     exit 0
 fi
-cargo test --locked --quiet --profile gate --manifest-path core/Cargo.toml </dev/null
+cargo test --locked --quiet --profile gate --manifest-path core/Cargo.toml \
+    ${crate:+-p "$crate"} </dev/null
 echo "$current" >"$stamp"

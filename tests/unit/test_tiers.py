@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.mutants import Mutant, of_python
+from tests.mutants import TOO_LONG, Mutant, call, of_python
 from tests.support import REPOSITORY
 from tests.support.every import holds_for_every
 from tests.tiers import advice, costs, kept, parts, reach
@@ -345,3 +346,9 @@ def test_no_tests_at_all_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     run = parts.Run(Tier.DEEP)
     run.tests(())
     assert run.summary() == 1
+
+
+@pytest.mark.parametrize("loop", ["while True: pass", "import os\nos.fork()\nwhile True: pass"])
+def test_a_fault_that_loops_for_ever_ends_after_its_processor_time(loop: str) -> None:
+    assert call(REPOSITORY, sys.executable, "-c", loop, limit_s=0.2)[0] == TOO_LONG
+    assert call(REPOSITORY, sys.executable, "-c", "print(2)", limit_s=60.0) == (0, "2\n")
