@@ -21,11 +21,12 @@ from knotless.controller.updates.planning import (
     UpdateTask,
     plan_update,
 )
+from knotless.controller.updates.state import UpdateState
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, Host, Link
-from knotless.topologies.failures import Failures
+from knotless.topologies.failures import NO_FAILURES, Failures
 from knotless.topologies.union import parts_of
 from knotless.verification.changes.change import EVERYTHING
 from knotless.verification.changes.record import write_steps
@@ -58,7 +59,8 @@ def update_between(
     )
     nothing = {switch.name: SwitchRules(()) for switch in existing.fabric.switches}
     held = Generation({**nothing, **old.rules})
-    return plan_update(UpdateTask(goal, held, (), flow_control, old.routed, existing))
+    task = UpdateTask(goal, held, (), flow_control, old.routed, existing)
+    return plan_update(replace(task, reported=existing.failures))
 
 
 def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
@@ -169,3 +171,27 @@ def test_hosts_are_not_separated_until_a_new_link_works() -> None:
     assert update_between(
         first, then, failed=(RING.links[1].name, RING.links[3].name)
     ).change.proven
+
+
+def test_a_link_that_works_again_is_not_removed_while_those_beside_it_count_as_failed() -> None:
+    """Two links of a ring were down for a moment: until routes have avoided both, neither is used.
+
+    If one is removed meanwhile, the other alone would connect its hosts.
+    """
+    config = Config(engine="updown")
+    whole = DesiredState.compute(config, RING)
+    part = DesiredState.compute(config, replace(RING, links=RING.links[1:], grid=None))
+    update = UpdateState(whole)
+    for switch in RING.switches:
+        update.confirm(switch.name)
+    down = Failures.from_names(RING, [RING.links[0].name, RING.links[2].name])
+    update.aim(whole, down)
+    reload = update.task_to(part)
+    assert reload is not None
+    assert plan_update(reload).change.proven, "both are down: nothing more is lost"
+    update.aim(whole, NO_FAILURES)
+    reload = update.task_to(part)
+    assert reload is not None
+    assert {*reload.failures.names} == {*down.names}
+    with pytest.raises(PlanError, match=f"before this works: {RING.links[2].name}"):
+        plan_update(reload)

@@ -33,11 +33,5 @@ KNOWN: tuple[KnownFailure, ...] = (
         "a switch whose place another one has taken again and again counts as failed while it"
         " forwards by older rules, and a repair is not proven beside these",
     ),
-    KnownFailure(
-        "--seed 334 --emulator",
-        "lost",
-        "a reload takes a link away while the other way of its pairs counts as failed although it"
-        " has a carrier again; it is not refused if that link itself counted as failed before",
-    ),
 )
 """Who mends one removes it, and lets all runs have such faults."""

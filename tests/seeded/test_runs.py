@@ -96,6 +96,9 @@ KEPT = {
     "a connection that has ended takes the next for another switch": (
         "--seed 1795752282074 --fabric torus,3,3" + LATER
     ),
+    "a reload takes away a link that works, as others that work count as failed": (
+        "--seed 334 --emulator --events tests/seeded/reloaded.json"
+    ),
 }
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 

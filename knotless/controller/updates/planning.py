@@ -170,6 +170,8 @@ class UpdateTask:
     ``is_amid_step``: the current step has not ended. ``unconfirmed`` is how many of the last
     generations some switches have not confirmed, so that they may hold an older one.
     ``is_optional``: there is another goal if no step without dropped frames leads to this one.
+    ``reported`` is what is known to carry no frames: :attr:`failures` also has links that carry
+    frames again, but count as failed until the last change is complete or routes have avoided them.
     """
 
     goal: Goal
@@ -185,6 +187,7 @@ class UpdateTask:
     is_amid_step: bool = False
     unconfirmed: int = 0
     is_optional: bool = False
+    reported: Failures = NO_FAILURES
 
     @property
     def whole(self) -> Fabric:
@@ -323,12 +326,16 @@ def _differences(held: FabricRules, change: Change) -> tuple[Mapping[str, Change
 
 
 def _refuse_to_separate(task: UpdateTask) -> None:
-    """Raise PlanError if hosts that stay need what goes away until something new works."""
+    """Raise PlanError if hosts that stay need what goes away until something new works.
+
+    They also need a link that goes away if it carries frames again and only counts as failed: those
+    that would replace it may count as failed as well.
+    """
     staying = None if task.union is None else task.union.staying
     if staying is None:
         return
     goal = task.goal
-    now = host_parts(task.whole, task.failures)
+    now = host_parts(task.whole, task.reported)
     then = host_parts(goal.desired.fabric, goal.failures)
     first: dict[int, tuple[str, int]] = {}
     for host, part in zip(goal.desired.fabric.hosts, then, strict=True):

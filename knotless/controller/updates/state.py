@@ -282,6 +282,7 @@ class UpdateState:
             is_amid_step=progress.is_amid_step,
             unconfirmed=progress.unconfirmed_generations,
             is_optional=self._is_optional and goal is self.goal,
+            reported=self._reported,
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:
