@@ -313,6 +313,7 @@ class Switches(SwitchEvents):
         switch.is_new = switch.is_new and self._state.leads
         if (switch.is_contested or switch.is_inherited) and self._state.leads:
             switch.is_unread = True  # another one may have been read in its place
+            self._update.doubt(switch.name)
         self._update.progress.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._scheduler.compare_failures()
@@ -395,6 +396,7 @@ class Switches(SwitchEvents):
             wanted = self._update.progress.wanted(switch.name)
             changes = self._update.progress.changes(switch.name, held)
         # The switch may forward only by the old rules or only by the new ones.
+        self._update.sent(switch.name, wanted)
         refused = session.change_at_once(changes.steps)
         if not is_current():
             return

@@ -26,12 +26,5 @@ FIRST_KINDS = f"{_FABRIC},{_CONTROLLERS}"
 """The kinds of faults that were drawn when the first kept runs were found."""
 LATER_KINDS = f"{_FABRIC},{_OTHERS},{_CONTROLLERS}"
 """And later. Of more kinds, a seed would draw other faults."""
-KNOWN: tuple[KnownFailure, ...] = (
-    KnownFailure(
-        "--seed 2 --options 'settle_s: 0' --events tests/seeded/impersonated.json",
-        "cycle",
-        "a switch whose place another one has taken again and again counts as failed while it"
-        " forwards by older rules, and a repair is not proven beside these",
-    ),
-)
+KNOWN: tuple[KnownFailure, ...] = ()
 """Who mends one removes it, and lets all runs have such faults."""

@@ -180,9 +180,11 @@ def _short_ups() -> list[tuple[type, str, Any]]:
     return [(ObservedSwitch, "see_ports", see_ports)]
 
 
-def _remembered(takeover: Takeover, sessions: Mapping[int, Session]) -> InheritedRules | None:
+def _remembered(
+    takeover: Takeover, sessions: Mapping[int, Session], last: Mapping[str, SwitchRules]
+) -> InheritedRules | None:
     """What switches held when this controller led before is taken for what they hold."""
-    return _inherited(takeover, sessions) if takeover._state.update.is_fresh else None
+    return _inherited(takeover, sessions, last) if takeover._state.update.is_fresh else None
 
 
 def _late_journal() -> list[tuple[type, str, Any]]:

@@ -96,6 +96,9 @@ KEPT = {
     "a connection that has ended takes the next for another switch": (
         "--seed 1795752282074 --fabric torus,3,3" + LATER
     ),
+    "what was read of another switch replaces what the right one is known to hold": (
+        "--seed 2 --options 'settle_s: 0' --events tests/seeded/impersonated.json"
+    ),
     "a reload takes away a link that works, as others that work count as failed": (
         "--seed 334 --emulator --events tests/seeded/reloaded.json"
     ),

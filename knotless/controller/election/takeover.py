@@ -27,7 +27,7 @@ from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.scheduler import MISSING_RULES
 from knotless.controller.updates.timing import Timing
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.rules import NO_RULES, SwitchRules
 from knotless.topologies.failures import Failures
 
 _LOG = logging.getLogger("knotless.roles")
@@ -148,12 +148,14 @@ class Takeover:
             is_late = runtime.now_s() - came_s >= self._state.desired.config.connect_timeout_s
             goes_on = self._alive <= read.keys() or (is_late and not self._state.is_interrupted)
             if read and goes_on:
-                inherited = self._inherited(read)
+                is_doubted = bool(self._doubted(read.keys()))
+                last = self._timing.execute(self._last_known) if is_doubted else {}
+                inherited = self._inherited(read, last)
                 if number != self.number:
                     return None
                 is_current = all(sessions.get(dpid) is session for dpid, session in read.items())
                 if is_current and self._suffices(inherited, read.keys(), is_late=is_late):
-                    self._go_on_from(inherited, read.keys())
+                    self._go_on_from(inherited, read.keys(), last)
                     self.is_running = False
                     result = "all is correct" if inherited is None else inherited.text
                     seconds = runtime.now_s() - began_s
@@ -187,11 +189,18 @@ class Takeover:
                 self._reading.add(session)
                 self._threads.spawn(read, session)
 
-    def _inherited(self, sessions: Mapping[int, Session]) -> InheritedRules | None:
+    def _doubted(self, read: Set[int]) -> set[int]:
+        """Return the switches that were not read, or perhaps another one in their place."""
+        switches = self._state.observed.switches
+        return {dpid for dpid in switches if dpid not in read or switches[dpid].is_contested}
+
+    def _inherited(
+        self, sessions: Mapping[int, Session], last: Mapping[str, SwitchRules]
+    ) -> InheritedRules | None:
         """Return what these switches hold; the others count as failed.
 
-        Those are taken to hold what they were last known to hold: they may forward by it. What can
-        deadlock is replaced by the rules of the goal.
+        Those are taken to hold what they were ``last`` known to hold: they may forward by it. What
+        can deadlock is replaced by the rules of the goal.
 
         None: a fabric without rules, in which nothing has to be taken into account.
         """
@@ -200,7 +209,6 @@ class Takeover:
         held = _own(sessions, observed)
         if self._knows_no_update and not unread and not any(rules.rules for rules in held.values()):
             return None
-        last = self._timing.execute(self._last_known) if unread else {}
         held = {**{name: last[name] for name in unread if name in last}, **held}
         is_unconfirmed = self._state.is_unconfirmed
         inherited: InheritedRules = self._timing.execute(
@@ -230,18 +238,23 @@ class Takeover:
         is_first = self._mastership.is_sole and self._state.update.is_fresh
         return is_first and not self._state.is_interrupted
 
-    def _go_on_from(self, inherited: InheritedRules | None, read: Set[int]) -> None:
+    def _go_on_from(
+        self, inherited: InheritedRules | None, read: Set[int], last: Mapping[str, SwitchRules]
+    ) -> None:
         for dpid, switch in self._state.observed.switches.items():
             switch.is_unread, switch.is_inherited = dpid not in read, dpid in read
             if switch.is_unread:
                 _LOG.warning("%s was not read: it counts as failed until it has been", switch)
         if inherited is not None:
-            for dpid in read & self._state.observed.switches.keys():
-                self._state.observed.switches[dpid].is_known = True
-            is_quiescent = self._knows_no_update and inherited.plan is not None
             switches = self._state.observed.switches
-            missing = [switches[dpid].name for dpid in self._alive - read]
-            self._state.update.inherit(inherited, is_quiescent=is_quiescent, unread=missing)
+            for dpid in read & switches.keys():
+                switches[dpid].is_known = True
+            is_quiescent = self._knows_no_update and inherited.plan is not None
+            held = {**inherited.held.rules, **last}
+            doubted = self._doubted(read) & (self._alive | read)
+            names = [switches[dpid].name for dpid in sorted(doubted)]
+            unread = {name: held.get(name, NO_RULES) for name in names}
+            self._state.update.inherit(inherited, is_quiescent=is_quiescent, unread=unread)
         self._state.update.is_fresh = False
 
     def _see_interrupted_update(self) -> None:

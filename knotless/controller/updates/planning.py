@@ -12,7 +12,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
 from knotless.forwarding.openflow.reader import Generation
-from knotless.forwarding.openflow.rules import NO_RULES, FabricRules
+from knotless.forwarding.openflow.rules import NO_RULES, FabricRules, SwitchRules
 from knotless.forwarding.openflow.vlan_generations import VlanGeneration
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.plan import Plan
@@ -163,13 +163,14 @@ class UpdateTask:
     fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
     they hold exactly those of a plan, or guards besides. ``carrying``: a link that counts as failed
     may still carry frames, because it has a carrier, and only probes say that it has failed.
-    ``unread`` are switches that are missing, and what they were last known to hold: they do not
-    take part in steps, and may go on forwarding by that. ``multicast`` are the groups of the rules
-    that switches hold, and of those in flight. ``installed`` are the plans by which frames are
-    admitted now, the most likely one first: more than one in the middle of an update.
-    ``is_amid_step``: the current step has not ended. ``unconfirmed`` is how many of the last
-    generations some switches have not confirmed, so that they may hold an older one.
-    ``is_optional``: there is another goal if no step without dropped frames leads to this one.
+    ``unread`` are switches that are missing, or in whose place another one may be connected, and
+    all that they may hold: they do not take part in steps, and may go on forwarding by that.
+    ``multicast`` are the groups of the rules that switches hold, and of those in flight.
+    ``installed`` are the plans by which frames are admitted now, the most likely one first: more
+    than one in the middle of an update. ``is_amid_step``: the current step has not ended.
+    ``unconfirmed`` is how many of the last generations some switches have not confirmed, so that
+    they may hold an older one. ``is_optional``: there is another goal if no step without dropped
+    frames leads to this one.
     ``reported`` is what is known to carry no frames: :attr:`failures` also has links that carry
     frames again, but count as failed until the last change is complete or routes have avoided them.
     """
@@ -181,7 +182,7 @@ class UpdateTask:
     plan: Plan | None = None
     union: FabricUnion | None = None
     carrying: bool = False
-    unread: FabricRules = field(default_factory=dict)
+    unread: Mapping[str, tuple[SwitchRules, ...]] = field(default_factory=dict)
     multicast: tuple[MulticastGroup, ...] = ()
     installed: tuple[InstalledPlan, ...] = ()
     is_amid_step: bool = False
@@ -353,11 +354,19 @@ def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
     """Raise PlanError if a step is not proven together with what missing switches may hold."""
     if not task.unread:
         return
-    context = ProofContext(task.whole, change.before.flow_control, change.groups, change.before.lag)
+    count = max(map(len, task.unread.values()))
+    kept = [
+        {name: held[min(number, len(held) - 1)] for name, held in task.unread.items()}
+        for number in range(count)
+    ]
+    # Between any two generations they may have changed to what they were sent last.
+    lag = (change.before.lag + 1) * count - 1
+    context = ProofContext(task.whole, change.before.flow_control, change.groups, lag)
     for step in change.steps:
         generations = [
-            Generation({**older.rules, **task.unread}, older.tags)
+            Generation({**older.rules, **rules}, older.tags)
             for older in step.proof.generations
+            for rules in kept
         ]
         if not context.judge(generations).outcome.safe:
             names = ", ".join(task.unread)

@@ -11,6 +11,7 @@ takes effect after the current step, or amid it if it serves what failures have 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from knotless.controller.desired import DesiredState
 from knotless.controller.foreign_changes import RulesInFabric
@@ -59,8 +60,10 @@ class UpdateState:
         self._reported = Failures()
         self._unavoided: set[str] = set()
         """Links that have failed since the last update that avoids them; they may have returned."""
-        self._unread: dict[str, SwitchRules] = {}
-        """The switches that are missing since the beginning, and what they may hold."""
+        self._may_hold: dict[str, tuple[SwitchRules, ...]] = {}
+        """By switch: the rules that it has confirmed last, and those that it was sent since."""
+        self._unread = set[str]()
+        """The switches that are missing, or in whose place another one may have been read."""
         self._unused: frozenset[str] | None = None
         """Links that may fail before inherited rules of no goal are changed; None: they may be."""
         self._multicast = desired.plan.multicast
@@ -71,20 +74,27 @@ class UpdateState:
         inherited: InheritedRules,
         *,
         is_quiescent: bool = False,
-        unread: Collection[str] = (),
+        unread: Mapping[str, SwitchRules] = MappingProxyType({}),
     ) -> None:
         """Go on from what another controller has left in the switches.
 
         Packets of its older rules may still be in the fabric: no step begins before all have left,
-        unless the fabric ``is_quiescent``. The switches ``unread`` are missing, and may go on
-        forwarding by what they are taken to hold.
+        unless the fabric ``is_quiescent``. The switches ``unread`` are missing, or another one may
+        have been read in their place: they may go on forwarding by these rules, by those that were
+        inherited, or by what they have confirmed or were sent before.
         """
         self._aim_at(inherited.goal)
         self.reached = inherited.goal
         self._attempts.retry()
         self.progress.inherit(inherited.held, inherited.plan, is_quiescent=is_quiescent)
         self._multicast = inherited.goal.desired.plan.multicast
-        self._unread = {name: self.progress.wanted(name) for name in unread}
+        before, self._may_hold = self._may_hold, {}
+        self._unread = set(unread)
+        for name, rules in unread.items():
+            self._may_hold[name] = before.get(name, ())
+            self.sent(name, rules)
+        for name, rules in inherited.held.rules.items():
+            self.sent(name, rules)
         self.is_fresh, self._unused = False, inherited.unused
 
     # --- the fabric ----------------------------------------------------------------------------
@@ -119,15 +129,20 @@ class UpdateState:
         self.union = FabricUnion(self.goal.desired.fabric, self.goal.failures)
         names = {switch.name for switch in self.union.fabric.switches}
         self.progress.keep(switch.name for switch in self.union.fabric.switches)
-        self._unread = {name: held for name, held in self._unread.items() if name in names}
+        self._unread &= names
+        self._may_hold = {name: held for name, held in self._may_hold.items() if name in names}
 
     def died(self, names: Collection[str]) -> None:
         """Take note that these switches carry no frames: what they may hold does not matter."""
-        dead = self._unread.keys() & set(names)
-        for name in dead:
-            del self._unread[name]
+        dead = self._unread & set(names)
         if dead:
+            self._unread -= dead
             self._attempts.retry()
+
+    def doubt(self, name: str) -> None:
+        """Take note that another switch may be connected in place of one, which forwards on."""
+        if name in self._may_hold:
+            self._unread.add(name)
 
     def may_have_lost(self, links: Iterable[str]) -> None:
         """Record that frames on links may have been lost, although nobody has seen them fail."""
@@ -276,7 +291,7 @@ class UpdateState:
             plan=progress.held_plan,
             union=None if union.staying is None else union,
             carrying=self.carrying,
-            unread=dict(self._unread),
+            unread={name: self._may_hold[name] for name in sorted(self._unread)},
             multicast=self._multicast,
             installed=progress.installed,
             is_amid_step=progress.is_amid_step,
@@ -324,10 +339,17 @@ class UpdateState:
         """
         return self.progress.begin() if self.is_due else {}
 
+    def sent(self, name: str, rules: SwitchRules) -> None:
+        """Record that a switch is sent all of its rules, which it may hold from now on."""
+        before = self._may_hold.get(name, ())
+        if rules not in before:
+            self._may_hold[name] = (*before, rules)
+
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules that it shall hold."""
         self.progress.confirm(name)
-        self._unread.pop(name, None)
+        self._may_hold[name] = (self.progress.wanted(name),)
+        self._unread.discard(name)
         if not self.progress.waiting:
             self._attempts.early = None
 
