@@ -8,7 +8,7 @@
 # module of the machine's kernel.
 FROM debian:bookworm-slim AS build
 RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends \
-    ca-certificates gcc git libc6-dev python3-venv rustc-web cargo-web >/dev/null
+    ca-certificates gcc git libc6-dev ocaml-nox python3-venv rustc-web cargo-web >/dev/null
 COPY . /src
 # Only files whose hashes are in requirements.lock, build tools included: see tools/install-locked.sh.
 RUN mkdir /wheels && cd /src && tools/locked.sh own >/own.lock \
