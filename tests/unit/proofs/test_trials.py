@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.support import REPOSITORY
 from tests.support.proof_trials import (
     PLANS,
     Evidence,
@@ -16,7 +18,7 @@ from tests.support.proof_trials import (
     trial_of_proof,
     trial_of_rules,
 )
-from tests.support.proofs import BUILT, files_of_plan, judge, write_rules
+from tests.support.proofs import BUILT, files_of_plan, judge, proof_of_product, write_rules
 
 pytestmark = BUILT
 
@@ -83,3 +85,37 @@ def test_no_proof_is_accepted_for_a_fabric_that_can_deadlock(tmp_path: Path, see
     rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
     folder = write_rules(tmp_path / "rules", cyclic_plan(rng))
     assert trial_of_cyclic(folder, rng) > 4
+
+
+CYCLIC = [
+    *("koibuchi-mesh", "koibuchi-torus", "otsuka-mesh", "otsuka-torus"),
+    *("koibuchi-irregular-a", "koibuchi-irregular-b"),
+]
+"""Stored fabrics on which shortest paths can deadlock."""
+
+
+@pytest.mark.thin(2)
+@pytest.mark.parametrize("name", CYCLIC)
+def test_no_proof_is_accepted_for_a_stored_fabric_that_can_deadlock(
+    tmp_path: Path, name: str
+) -> None:
+    spec = str(REPOSITORY / "topologies" / f"{name}.json")
+    folder = write_rules(tmp_path / "rules", files_of_plan(spec, engine="minimal"))
+    rng = random.Random(name)  # noqa: S311 - it only has to be repeatable
+    assert trial_of_cyclic(folder, rng, walk=False) > 4
+
+
+@pytest.mark.parametrize(
+    ("rules", "answer"),
+    [
+        ("02-read-a-proof/solution", "checked, not proven: under PAUSE, frames can wait"),
+        ("10-find-the-fault/skeleton", "checked, not proven: under PAUSE, frames can wait"),
+        ("10-find-the-fault/solution", "accepted: the fabric cannot deadlock under PAUSE"),
+    ],
+)
+def test_rules_of_labs(tmp_path: Path, rules: str, answer: str) -> None:
+    folder = tmp_path / "rules"
+    shutil.copytree(REPOSITORY / "labs" / rules / "rules", folder)
+    judgement = judge(folder, proof_of_product(folder))
+    assert judgement.accepted
+    assert judgement.text.startswith(answer)
