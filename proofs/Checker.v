@@ -1,14 +1,41 @@
 (** The checker: follows classes of frames through the rules, and compares ranks.
 
-    A class of frames is a class of destinations, a cube of sources, and tags. Rules must treat all
-    frames of a class alike; a rule that does not makes the checker refuse the class. *)
-From Coq Require Import NArith List Bool Mergesort Orders FMapAVL OrderedTypeEx.
+    A class of frames is a class of destinations, a cube of sources, and tags. Where rules tell the
+    destinations of a class apart, the checker divides the class and follows each part; where they
+    tell its sources apart, it refuses the class. *)
+From Coq Require Import NArith List Bool Mergesort Orders.
 From Knotless Require Import Spec.
 Import ListNotations.
 Open Scope N_scope.
 Open Scope bool_scope.
 
-Module Memo := FMapAVL.Make N_as_OT.
+(** Maps from numbers: a tree by the bits of the key, the lowest first. Larger keys are not kept. *)
+Module Map.
+  Inductive tree (A : Type) := Leaf | Node (even : tree A) (value : option A) (odd : tree A).
+  Arguments Leaf {A}.
+  Arguments Node {A}.
+
+  (** For keys of fewer than so many bits. *)
+  Fixpoint empty {A} (bits : nat) : tree A :=
+    match bits with O => Leaf | S bits => let half := empty bits in Node half None half end.
+
+  Fixpoint find {A} (t : tree A) (key : N) : option A :=
+    match t with
+    | Leaf => None
+    | Node even value odd =>
+        if key =? 0 then value
+        else if N.odd key then find odd (N.div2 key) else find even (N.div2 key)
+    end.
+
+  Fixpoint add {A} (t : tree A) (key : N) (x : A) : tree A :=
+    match t with
+    | Leaf => Leaf
+    | Node even value odd =>
+        if key =? 0 then Node even (Some x) odd
+        else if N.odd key then Node even value (add odd (N.div2 key) x)
+        else Node (add even (N.div2 key) x) value odd
+    end.
+End Map.
 
 Inductive tri := Yes | No | Unknown.
 
@@ -28,25 +55,33 @@ Definition fits_class (p : pattern) (c : class) : tri :=
   if existsb (fun e => match fits_cube e p with Yes => true | _ => false end) (snd c) then No
   else fits_cube p (fst c).
 
-Definition tri_and (a : tri) (b : tri) : tri :=
-  match a, b with No, _ => No | Yes, b => b | Unknown, No => No | Unknown, _ => Unknown end.
+(** * Rules *)
 
-Definition matches_cube (r : rule) (port meta : N) (d : class) (s : pattern) (ts : stack) : tri :=
-  if fits (r_port r) port then
-    if fits (r_meta r) meta then
-      if fits (r_vid r) (vid ts) then
-        if fits (r_pcp r) (pcp ts) then
-          match fits_class (r_dst r) d with
-          | No => No
-          | Yes => fits_cube (r_src r) s
-          | Unknown => tri_and Unknown (fits_cube (r_src r) s)
-          end
-        else No
+(** [v] and [p]: the VLAN and the priority of the tag. The input port is not compared: the rules are
+    those of one port, see [rules_of_port]. *)
+Definition matches_class (r : rule) (meta v p : N) (d : class) (s : pattern) : tri :=
+  if fits (r_meta r) meta then
+    if fits (r_vid r) v then
+      if fits (r_pcp r) p then
+        match fits_class (r_dst r) d with
+        | No => No
+        | Yes => fits_cube (r_src r) s
+        | Unknown => match fits_cube (r_src r) s with No => No | _ => Unknown end
+        end
       else No
     else No
   else No.
 
-Inductive choice := Miss | Hit (r : rule) | Unclear.
+(** What rules do with a class; or a pattern by which they tell its destinations apart; or nothing
+    that the checker can tell. *)
+Inductive answer (A : Type) := Known (a : A) | Divide (p : pattern) | Refuse.
+Arguments Known {A}.
+Arguments Divide {A}.
+Arguments Refuse {A}.
+
+(** For a rule of which it is unknown whether it matches. *)
+Definition undecided {A} (r : rule) (d : class) : answer A :=
+  match fits_class (r_dst r) d with Unknown => Divide (r_dst r) | _ => Refuse end.
 
 Definition pattern_eqb (a b : pattern) : bool := (fst a =? fst b) && (snd a =? snd b).
 
@@ -72,68 +107,124 @@ Definition does_as (a b : rule) : bool :=
      | _, _ => false
      end.
 
-(** Whether all rules that may match as well do the same as [r]. *)
-Fixpoint no_other (r : rule) (l : list rule) (port meta : N) (d : class) (s : pattern) (ts : stack)
-  : bool :=
+(** [r], if all rules that may match as well do the same. *)
+Fixpoint no_other (r : rule) (l : list rule) (meta v p : N) (d : class) (s : pattern)
+  : answer (option rule) :=
   match l with
-  | [] => true
+  | [] => Known (Some r)
   | r' :: more =>
-      match matches_cube r' port meta d s ts with
-      | No => no_other r more port meta d s ts
-      | _ => does_as r' r && no_other r more port meta d s ts
+      match matches_class r' meta v p d s with
+      | No => no_other r more meta v p d s
+      | Yes => if does_as r' r then no_other r more meta v p d s else Refuse
+      | Unknown => if does_as r' r then no_other r more meta v p d s else undecided r' d
       end
   end.
 
-Fixpoint in_level (l : list rule) (port meta : N) (d : class) (s : pattern) (ts : stack) : choice :=
+Fixpoint in_level (l : list rule) (meta v p : N) (d : class) (s : pattern) : answer (option rule) :=
   match l with
-  | [] => Miss
+  | [] => Known None
   | r :: more =>
-      match matches_cube r port meta d s ts with
-      | No => in_level more port meta d s ts
-      | Yes => if no_other r more port meta d s ts then Hit r else Unclear
-      | Unknown => Unclear
+      match matches_class r meta v p d s with
+      | No => in_level more meta v p d s
+      | Yes => no_other r more meta v p d s
+      | Unknown => undecided r d
       end
   end.
 
-Fixpoint in_table (t : table) (port meta : N) (d : class) (s : pattern) (ts : stack) : choice :=
+(** The rule that counts; None: none matches. *)
+Fixpoint in_table (t : table) (meta v p : N) (d : class) (s : pattern) : answer (option rule) :=
   match t with
-  | [] => Miss
+  | [] => Known None
   | level :: lower =>
-      match in_level level port meta d s ts with
-      | Miss => in_table lower port meta d s ts
+      match in_level level meta v p d s with
+      | Known None => in_table lower meta v p d s
       | decided => decided
       end
   end.
 
-(** [fuel]: the number of tables. *)
-Fixpoint handle (fuel : nat) (sw : switch) (port : N) (d : class) (s : pattern) (t : nat) (meta : N)
-  (ts : stack) : option (list copy) :=
-  match in_table (nth t (tables sw) []) port meta d s ts with
-  | Miss => Some []
-  | Unclear => None
-  | Hit r =>
-      match apply sw port (r_acts r) ts [] with
-      | None => None
-      | Some (ts', out) =>
-          match r_goto r, fuel with
-          | None, _ => Some out
-          | Some _, O => None
-          | Some t', S fuel =>
-              if Nat.ltb t t' then
-                match handle fuel sw port d s t' (written (r_write r) meta) ts' with
-                | None => None
-                | Some out' => Some (out ++ out')
+(** The tables as frames meet them that enter by a port. *)
+Definition rules_of_port (port : N) (t : table) : table :=
+  map (filter (fun r => fits (r_port r) port)) t.
+
+(** [l]: the tables from number [at_table] on, of which the frame enters [target]. *)
+Fixpoint handle (sw : switch) (port : N) (d : class) (s : pattern) (l : list table)
+  (at_table target : nat) (meta : N) (ts : stack) : answer (list copy) :=
+  match l with
+  | [] => Known []
+  | t :: l =>
+      if Nat.eqb at_table target then
+        match in_table t meta (vid ts) (pcp ts) d s with
+        | Refuse => Refuse
+        | Divide p => Divide p
+        | Known None => Known []
+        | Known (Some r) =>
+            match apply sw port (r_acts r) ts [] with
+            | None => Refuse
+            | Some (ts', out) =>
+                match r_goto r with
+                | None => Known out
+                | Some next =>
+                    if Nat.ltb at_table next then
+                      match handle sw port d s l (S at_table) next (written (r_write r) meta) ts'
+                      with
+                      | Known out' => Known (out ++ out')
+                      | other => other
+                      end
+                    else Refuse
                 end
-              else None
-          end
-      end
+            end
+        end
+      else handle sw port d s l (S at_table) target meta ts
   end.
+
+(** * Classes *)
+
+(** Destinations of a class with a bit of one value: a bit that a pattern tests and the class has
+    not decided. *)
+Definition half (one : bool) (d : class) (p : pattern) : class :=
+  let (value, mask) := fst d in
+  let bit := N.log2 (N.ldiff (snd p) mask) in
+  ((if one then N.setbit value bit else N.clearbit value bit, N.setbit mask bit), snd d).
+
+(** Who receives a frame of a class: a list of hosts; or the one to whose address it is sent, and
+    anybody if there is no such host. *)
+Inductive outcome := Exactly (l : list N) | ToOwner.
+
+Definition outcome_and (a b : outcome) : option outcome :=
+  match a, b with
+  | Exactly l, Exactly l' => Some (Exactly (l ++ l'))
+  | Exactly [], ToOwner | ToOwner, Exactly [] => Some ToOwner
+  | _, _ => None
+  end.
+
+(** [owners]: the hosts whose address is in the class. *)
+Definition to_owner (owners : list N) (o : outcome) : bool :=
+  match o, owners with
+  | ToOwner, _ | _, [] => true
+  | Exactly [h], [w] => h =? w
+  | _, _ => false
+  end.
+
+Fixpoint list_eqb (a b : list N) : bool :=
+  match a, b with
+  | [], [] => true
+  | x :: a, y :: b => (x =? y) && list_eqb a b
+  | _, _ => false
+  end.
+
+(** The outcome of a class from those of two parts with these owners. *)
+Definition join (owners owners' : list N) (o o' : outcome) : option outcome :=
+  match o, o' with
+  | Exactly l, Exactly l' =>
+      if list_eqb l l' then Some o
+      else if to_owner owners o && to_owner owners' o' then Some ToOwner else None
+  | _, _ => if to_owner owners o && to_owner owners' o' then Some ToOwner else None
+  end.
+
+(** * Following *)
 
 (** What a proof file claims: a rank for each queue, and an upper bound of all. *)
 Record ranking := Ranking { rank : N -> N; bound : N }.
-
-(** What becomes of a frame: the moves until all of it has arrived, and who receives it. *)
-Definition outcome := (N * list N)%type.
 
 Definition tag_eqb (a b : tag) : bool := (fst a =? fst b) && (snd a =? snd b).
 Fixpoint stack_eqb (a b : stack) : bool :=
@@ -146,37 +237,41 @@ Fixpoint stack_eqb (a b : stack) : bool :=
 Fixpoint assoc (ts : stack) (l : list (stack * outcome)) : option outcome :=
   match l with
   | [] => None
-  | (seen, f) :: more => if stack_eqb ts seen then Some f else assoc ts more
+  | (seen, o) :: more => if stack_eqb ts seen then Some o else assoc ts more
   end.
 
-Definition memo := Memo.t (list (stack * outcome)).
+(** Outcomes of the frames of a class, by channel and tags. *)
+Definition memo := Map.tree (list (stack * outcome)).
 Definition recall (m : memo) (c : N) (ts : stack) : option outcome :=
-  match Memo.find c m with None => None | Some l => assoc ts l end.
-Definition remember (m : memo) (c : N) (ts : stack) (f : outcome) : memo :=
-  Memo.add c ((ts, f) :: match Memo.find c m with None => [] | Some l => l end) m.
+  match Map.find m c with None => None | Some l => assoc ts l end.
+Definition remember (m : memo) (c : N) (ts : stack) (o : outcome) : memo :=
+  Map.add m c ((ts, o) :: match Map.find m c with None => [] | Some l => l end).
 
 Section Follow.
-  Variables (fab : fabric) (rk : ranking) (max_tables : nat).
+  (** [rules c]: the tables for frames on channel [c]; [blank]: a memo of nothing. *)
+  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo).
 
-  Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : option (list out) :=
+  Definition owners_in (d : class) (owners : list N) : list N :=
+    filter (fun h => in_class d (mac fab h)) owners.
+
+  Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : answer (list out) :=
     let (at_switch, port) := entering fab c in
-    match handle max_tables (switch_of fab at_switch) port d s 0 0 ts with
-    | None => None
-    | Some copies => Some (map (resolved fab at_switch) copies)
+    match handle (switch_of fab at_switch) port d s (rules c) 0 0 0 ts with
+    | Known copies => Known (map (resolved fab at_switch) copies)
+    | Divide p => Divide p
+    | Refuse => Refuse
     end.
 
   (** [go] follows a frame on a channel. *)
   Fixpoint follow_all (go : memo -> N -> stack -> option (memo * outcome)) (from : N) (m : memo)
     (outs : list out) : option (memo * outcome) :=
     match outs with
-    | [] => Some (m, (1, []))
-    | (Nowhere, _) :: more =>
-        match follow_all go from m more with
-        | None => None | Some (m, (k, to)) => Some (m, (1 + k, to))
-        end
+    | [] => Some (m, Exactly [])
+    | (Nowhere, _) :: more => follow_all go from m more
     | (ToHost h, []) :: more =>
         match follow_all go from m more with
-        | None => None | Some (m, (k, to)) => Some (m, (1 + k, h :: to))
+        | Some (m, Exactly l) => Some (m, Exactly (h :: l))
+        | _ => None
         end
     | (ToHost _, _ :: _) :: _ => None
     | (ToChannel c, ts) :: more =>
@@ -184,28 +279,43 @@ Section Follow.
         if (rank rk from <? next) && (next <=? bound rk) then
           match go m c ts with
           | None => None
-          | Some (m, (k, to)) =>
+          | Some (m, o) =>
               match follow_all go from m more with
-              | None => None | Some (m, (k', to')) => Some (m, (1 + k + k', to ++ to'))
+              | None => None
+              | Some (m, o') =>
+                  match outcome_and o o' with None => None | Some o => Some (m, o) end
               end
           end
         else None
     end.
 
-  Fixpoint follow (fuel : nat) (d : class) (s : pattern) (m : memo) (c : N) (ts : stack)
-    : option (memo * outcome) :=
+  (** [owners]: the hosts whose address is in the class. *)
+  Fixpoint follow (fuel : nat) (d : class) (owners : list N) (s : pattern) (m : memo) (c : N)
+    (ts : stack) : option (memo * outcome) :=
     match recall m c ts with
-    | Some f => Some (m, f)
+    | Some o => Some (m, o)
     | None =>
         match fuel with
         | O => None
         | S fuel =>
             match arrive c d s ts with
-            | None => None
-            | Some outs =>
-                match follow_all (follow fuel d s) (queue_of fab c ts) m outs with
+            | Refuse => None
+            | Known outs =>
+                match follow_all (follow fuel d owners s) (queue_of fab c ts) m outs with
                 | None => None
-                | Some (m, f) => Some (remember m c ts f, f)
+                | Some (m, o) => Some (remember m c ts o, o)
+                end
+            | Divide p =>
+                let part d' := follow fuel d' (owners_in d' owners) s blank c ts in
+                let zero := half false d p in
+                let one := half true d p in
+                match part zero, part one with
+                | Some (_, o), Some (_, o') =>
+                    match join (owners_in zero owners) (owners_in one owners) o o' with
+                    | None => None
+                    | Some o => Some (remember m c ts o, o)
+                    end
+                | _, _ => None
                 end
             end
         end
@@ -220,62 +330,65 @@ Module NOrder <: TotalLeBool.
 End NOrder.
 Module NSort := Sort NOrder.
 
-Fixpoint list_eqb (a b : list N) : bool :=
-  match a, b with
-  | [], [] => true
-  | x :: a, y :: b => (x =? y) && list_eqb a b
-  | _, _ => false
-  end.
-
-Definition exact : N := N.ones 48.
+(** * What hosts send *)
 
 Section Check.
-  Variables (fab : fabric) (rk : ranking) (max_tables fuel : nat).
+  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo) (fuel : nat).
 
-  (** Whether those who receive what a host sends to a class are those who are to: for the address
-      of a host, which is a class of its own, that host; for a class with the broadcast address, and
-      none of a host, all others; for classes with neither, any. [of_class]: the hosts whose address
-      is in the class. *)
-  Definition receives (d : class) (of_class : list N) (h : N) (to : list N) : bool :=
+  (** Whether those who receive what a host sends to a class are those who are to: the owner of the
+      address, unless it is the sender; for a class with the broadcast address, and none of a host,
+      all others. [everybody]: all hosts, sorted. *)
+  Definition receives (everybody : list N) (d : class) (owners : list N) (h : N) (o : outcome)
+    : bool :=
+    let other r := negb (r =? h) in
     if in_class d (broadcast fab)
-    then list_eqb (NSort.sort (filter (fun r => negb (r =? h)) (hosts fab))) (NSort.sort to)
-    else match of_class with
-         | [] => true
-         | [w] => (w =? h) || match to with [x] => x =? w | _ => false end
-         | l => false
-         end.
+    then match owners, o with
+         | [], Exactly l => list_eqb (filter other everybody) (NSort.sort l)
+         | _, _ => false
+         end
+    else to_owner (filter other owners) o.
 
-  (** All that hosts send to a class of destinations. [any_source]: rules do not look at sources
-      behind the first switch. *)
-  Fixpoint from_hosts (any_source : bool) (d : class) (of_class : list N) (m : memo)
-    (senders : list N) : bool :=
-    match senders with
-    | [] => true
-    | h :: more =>
-        let own := (mac fab h, exact) in
-        let s := if any_source then (0, 0) else own in
-        let m := if any_source then m else Memo.empty _ in
-        match arrive fab max_tables (from_host fab h) d own [] with
-        | None => false
-        | Some outs =>
-            match follow_all fab rk (follow fab rk max_tables fuel d s)
-                    (queue_of fab (from_host fab h) []) m outs with
-            | None => false
-            | Some (m, (_, to)) =>
-                receives d of_class h to && from_hosts any_source d of_class m more
+  (** What a host sends to a class. The memo belongs to the class, with sources [s]. *)
+  Fixpoint from_one (fuel' : nat) (everybody : list N) (s : pattern) (h : N) (d : class)
+    (owners : list N) (m : memo) : option memo :=
+    match arrive fab rules (from_host fab h) d (mac fab h, N.ones 48) [] with
+    | Refuse => None
+    | Known outs =>
+        match follow_all fab rk (follow fab rk rules blank fuel d owners s)
+                (queue_of fab (from_host fab h) []) m outs with
+        | None => None
+        | Some (m, o) => if receives everybody d owners h o then Some m else None
+        end
+    | Divide p =>
+        match fuel' with
+        | O => None
+        | S fuel' =>
+            let part d' := from_one fuel' everybody s h d' (owners_in fab d' owners) blank in
+            match part (half false d p), part (half true d p) with
+            | Some _, Some _ => Some m
+            | _, _ => None
             end
         end
     end.
 
-  Definition check_class (d : class) : bool :=
-    let of_class := filter (fun h => in_class d (mac fab h)) (hosts fab) in
-    match of_class with
+  (** [any_source]: rules do not look at sources behind the first switch. *)
+  Fixpoint from_hosts (everybody : list N) (any_source : bool) (d : class) (owners : list N)
+    (m : memo) (senders : list N) : bool :=
+    match senders with
     | [] => true
-    | [_] => (snd (fst d) =? exact) && negb (in_class d (broadcast fab))
-    | _ => false
-    end
-    && (from_hosts true d of_class (Memo.empty _) (hosts fab)
-        || from_hosts false d of_class (Memo.empty _) (hosts fab)).
+    | h :: more =>
+        let s := if any_source then (0, 0) else (mac fab h, N.ones 48) in
+        let m := if any_source then m else blank in
+        match from_one fuel everybody s h d owners m with
+        | None => false
+        | Some m => from_hosts everybody any_source d owners m more
+        end
+    end.
+
+  Definition check_class (everybody : list N) (d : class) : bool :=
+    let owners := owners_in fab d (hosts fab) in
+    from_hosts everybody true d owners blank (hosts fab)
+    || from_hosts everybody false d owners blank (hosts fab).
 End Check.
 
 (** A bit that all cubes test, if there is one, else one that the first does, of those undecided.
@@ -306,10 +419,6 @@ Fixpoint divided (fuel bits : nat) (decided : N) (cubes : list pattern) : bool :
 (** Whether cubes contain every number of [bits] bits. *)
 Definition cover (bits : nat) (cubes : list pattern) : bool := divided bits bits 0 cubes.
 
-Definition check (fab : fabric) (rk : ranking) (max_tables fuel : nat)
-  (classes : list class) : bool :=
-  forallb (check_class fab rk max_tables fuel) classes.
-
 (** Exceptions have to be the cubes of later classes. *)
 Fixpoint exceptions_follow (classes : list class) : bool :=
   match classes with
@@ -318,8 +427,27 @@ Fixpoint exceptions_follow (classes : list class) : bool :=
       forallb (fun e => existsb (pattern_eqb e) (map fst more)) (snd c) && exceptions_follow more
   end.
 
-(** The same for every address of 48 bits. *)
-Definition check_all (fab : fabric) (rk : ranking) (max_tables fuel : nat)
+(** The tables for frames on a channel, prepared for those of a list. *)
+Definition tables_of (fab : fabric) (c : N) : list table :=
+  let (at_switch, port) := entering fab c in
+  map (rules_of_port port) (tables (switch_of fab at_switch)).
+
+Definition prepare (fab : fabric) (bits : nat) (channels : list N) : Map.tree (list table) :=
+  fold_left (fun m c => Map.add m c (tables_of fab c)) channels (Map.empty bits).
+
+Definition prepared (fab : fabric) (ready : Map.tree (list table)) (c : N) : list table :=
+  match Map.find ready c with Some l => l | None => tables_of fab c end.
+
+(** [channels] may be any: it is quicker if these are all, numbered from 0. *)
+Definition check (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
   (classes : list class) : bool :=
-  forallb (fun c => snd (fst c) <=? exact) classes && exceptions_follow classes
-  && cover 48 (map fst classes) && check fab rk max_tables fuel classes.
+  let bits := N.size_nat (N.of_nat (length channels)) in
+  let rules := prepared fab (prepare fab bits channels) in
+  let everybody := NSort.sort (hosts fab) in
+  forallb (check_class fab rk rules (Map.empty bits) fuel everybody) classes.
+
+(** The same for every address of 48 bits. *)
+Definition check_all (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
+  (classes : list class) : bool :=
+  forallb (fun c => snd (fst c) <=? N.ones 48) classes && exceptions_follow classes
+  && cover 48 (map fst classes) && check fab rk fuel channels classes.

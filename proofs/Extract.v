@@ -1,5 +1,5 @@
 (** OCaml from the checker. Numbers become native integers of 63 bits: addresses have 48. *)
-From Coq Require Import NArith ZArith ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt Extraction.
+From Coq Require Import NArith ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt Extraction.
 From Knotless Require Import Spec Checker.
 
 Extract Inlined Constant fst => "Stdlib.fst".
@@ -14,13 +14,16 @@ Extract Constant N.ltb => "fun (a:int) (b:int) -> a < b".
 Extract Constant N.leb => "fun (a:int) (b:int) -> a <= b".
 Extract Constant N.compare =>
   "fun (a:int) (b:int) -> if a = b then Eq else if a < b then Lt else Gt".
+Extract Constant N.odd => "fun (a:int) -> a land 1 = 1".
+Extract Constant N.div2 => "fun (a:int) -> a lsr 1".
 Extract Constant N.testbit => "fun (a:int) (b:int) -> (a lsr b) land 1 = 1".
+Extract Constant N.log2 =>
+  "fun (a:int) -> let rec go n k = if n < 2 then k else go (n lsr 1) (k + 1) in go a 0".
+Extract Constant N.clearbit => "fun (a:int) (b:int) -> a land (lnot (1 lsl b))".
 Extract Constant N.setbit => "fun (a:int) (b:int) -> a lor (1 lsl b)".
 Extract Constant N.ones => "fun (a:int) -> (1 lsl a) - 1".
 Extract Constant N.of_nat => "fun (a:int) -> a".
 Extract Constant Nat.eqb => "fun (a:int) (b:int) -> a = b".
 Extract Constant Nat.ltb => "fun (a:int) (b:int) -> a < b".
-Extract Constant Z.eq_dec => "fun (a:int) (b:int) -> a = b".
-Extract Constant Z.max => "fun (a:int) (b:int) -> if a < b then b else a".
 
 Extraction "extracted.ml" check_all arrive.

@@ -5,6 +5,32 @@ Import ListNotations.
 Open Scope N_scope.
 Open Scope bool_scope.
 
+(** * Maps *)
+
+Lemma find_empty A bits : forall key, Map.find (Map.empty (A := A) bits) key = None.
+Proof.
+  induction bits as [|bits IH]; intros key; cbn; [easy|].
+  destruct (key =? 0); [easy|]. destruct (N.odd key); apply IH.
+Qed.
+
+Lemma halves_equal a b : N.odd a = N.odd b -> N.div2 a = N.div2 b -> a = b.
+Proof. intros Odd Half. now rewrite (N.div2_odd a), (N.div2_odd b), Odd, Half. Qed.
+
+Lemma find_added A (t : Map.tree A) : forall key x key' y,
+  Map.find (Map.add t key x) key' = Some y -> key' = key /\ y = x \/ Map.find t key' = Some y.
+Proof.
+  induction t as [|even IH_even value odd IH_odd]; cbn [Map.add]; [now right|].
+  intros key x key' y.
+  destruct (key =? 0) eqn:Zero; cbn [Map.find].
+  { apply N.eqb_eq in Zero. destruct (key' =? 0) eqn:Zero'; [|now right].
+    apply N.eqb_eq in Zero'. intros Found. injection Found as <-. left. now subst. }
+  destruct (N.odd key) eqn:Odd; cbn [Map.find];
+    (destruct (key' =? 0); [now right|]; destruct (N.odd key') eqn:Odd'; try now right);
+    intros Found; [apply IH_odd in Found|apply IH_even in Found];
+    destruct Found as [(Half & ->)|Found]; try (now right);
+    left; (split; [|reflexivity]); apply halves_equal; congruence.
+Qed.
+
 (** * Patterns *)
 
 Lemma fits_spec p x :
@@ -68,6 +94,21 @@ Proof.
   - intros N (F & _). eapply fits_cube_no; eassumption.
 Qed.
 
+(** The halves of a class contain what the class contains. *)
+Lemma halves_contain d p x : in_class d x = true -> exists one, in_class (half one d p) x = true.
+Proof.
+  unfold in_class, half. destruct d as ((value, mask), exceptions). cbn [fst snd].
+  rewrite andb_true_iff. intros (Fits & Excepted). rewrite fits_spec in Fits. cbn [fst snd] in Fits.
+  set (bit := N.log2 _). exists (N.testbit x bit). cbn [fst snd]. rewrite Excepted, andb_true_r.
+  apply fits_spec. cbn [fst snd]. intros i Mask. rewrite N.setbit_eqb in Mask.
+  destruct (bit =? i) eqn:Same.
+  - apply N.eqb_eq in Same. subst i.
+    destruct (N.testbit x bit); [now rewrite N.setbit_eq|now rewrite N.clearbit_eq].
+  - cbn in Mask. rewrite (Fits i Mask).
+    destruct (N.testbit x bit); [now rewrite N.setbit_eqb, Same|].
+    rewrite N.clearbit_eqb, Same. cbn. now rewrite andb_true_r.
+Qed.
+
 (** * Switches *)
 
 Lemma pattern_eqb_eq a b : pattern_eqb a b = true -> a = b.
@@ -102,152 +143,212 @@ Section Frames.
   Variables (dc : class) (sc : pattern) (d s : N).
   Hypotheses (Hd : in_class dc d = true) (Hs : fits sc s = true).
 
-  Lemma matches_yes r port meta ts :
-    matches_cube r port meta dc sc ts = Yes -> matches r port meta d s ts = true.
+  Lemma matches_yes r port meta ts : fits (r_port r) port = true ->
+    matches_class r meta (vid ts) (pcp ts) dc sc = Yes -> matches r port meta d s ts = true.
   Proof.
-    unfold matches_cube, matches.
-    destruct (fits (r_port r) port); [|discriminate].
+    unfold matches_class, matches. intros ->.
     destruct (fits (r_meta r) meta); [|discriminate].
     destruct (fits (r_vid r) (vid ts)); [|discriminate].
     destruct (fits (r_pcp r) (pcp ts)); [|discriminate]. cbn.
-    destruct (fits_class (r_dst r) dc) eqn:D; try discriminate.
-    - intros S. rewrite (fits_class_yes _ _ _ D Hd), (fits_cube_yes _ _ _ S Hs). reflexivity.
+    destruct (fits_class (r_dst r) dc) eqn:Dst; try discriminate.
+    - intros Src. rewrite (fits_class_yes _ _ _ Dst Hd), (fits_cube_yes _ _ _ Src Hs). reflexivity.
     - destruct (fits_cube (r_src r) sc); discriminate.
   Qed.
 
   Lemma matches_no r port meta ts :
-    matches_cube r port meta dc sc ts = No -> matches r port meta d s ts = false.
+    matches_class r meta (vid ts) (pcp ts) dc sc = No -> matches r port meta d s ts = false.
   Proof.
-    unfold matches_cube, matches.
-    destruct (fits (r_port r) port); [|reflexivity].
+    unfold matches_class, matches. destruct (fits (r_port r) port); [|reflexivity].
     destruct (fits (r_meta r) meta); [|reflexivity].
     destruct (fits (r_vid r) (vid ts)); [|reflexivity].
     destruct (fits (r_pcp r) (pcp ts)); [|reflexivity]. cbn.
-    destruct (fits_class (r_dst r) dc) eqn:D.
-    - intros S. rewrite (fits_cube_no _ _ _ S Hs). apply andb_false_r.
-    - intros _. now rewrite (fits_class_no _ _ _ D Hd).
-    - destruct (fits_cube (r_src r) sc) eqn:S; try discriminate.
-      intros _. rewrite (fits_cube_no _ _ _ S Hs). apply andb_false_r.
+    destruct (fits_class (r_dst r) dc) eqn:Dst.
+    - intros Src. rewrite (fits_cube_no _ _ _ Src Hs). apply andb_false_r.
+    - intros _. now rewrite (fits_class_no _ _ _ Dst Hd).
+    - destruct (fits_cube (r_src r) sc) eqn:Src; try discriminate.
+      intros _. rewrite (fits_cube_no _ _ _ Src Hs). apply andb_false_r.
   Qed.
 
   Definition alike (a b : rule) : Prop :=
     r_acts a = r_acts b /\ r_write a = r_write b /\ r_goto a = r_goto b.
 
-  Lemma no_other_sound r0 l port meta ts :
-    no_other r0 l port meta dc sc ts = true ->
-    forall r, In r l -> matches r port meta d s ts = true -> alike r r0.
+  Definition level_of_port (port : N) (l : list rule) : list rule :=
+    filter (fun r => fits (r_port r) port) l.
+
+  Lemma other_port r port meta ts :
+    fits (r_port r) port = false -> matches r port meta d s ts = false.
+  Proof. unfold matches. now intros ->. Qed.
+
+  Lemma undecided_unknown r (hit : option rule) : undecided r dc <> Known hit.
+  Proof. unfold undecided. now destruct (fits_class (r_dst r) dc). Qed.
+
+  Lemma no_other_sound r0 hit port meta ts : forall l,
+    no_other r0 (level_of_port port l) meta (vid ts) (pcp ts) dc sc = Known hit ->
+    hit = Some r0 /\ forall r, In r l -> matches r port meta d s ts = true -> alike r r0.
   Proof.
-    induction l as [|r l IH]; cbn [no_other]; [easy|].
-    destruct (matches_cube r port meta dc sc ts) eqn:E.
-    - rewrite andb_true_iff. intros (A & H) r' [<-|I] M; [now apply does_as_eq|now apply IH].
-    - intros H r' [<-|I] M; [|now apply IH].
-      apply matches_no in E. rewrite E in M. discriminate.
-    - rewrite andb_true_iff. intros (A & H) r' [<-|I] M; [now apply does_as_eq|now apply IH].
+    induction l as [|r l IH]; cbn [level_of_port filter].
+    { intros Result. cbn in Result. injection Result as <-. easy. }
+    destruct (fits (r_port r) port) eqn:Port.
+    - cbn [no_other]. destruct (matches_class r meta (vid ts) (pcp ts) dc sc) eqn:Match.
+      + destruct (does_as r r0) eqn:Same; [|discriminate].
+        intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
+        intros r' [<-|Member] Matches; [now apply does_as_eq|now apply Rest].
+      + intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
+        intros r' [<-|Member] Matches; [|now apply Rest].
+        apply matches_no with (port := port) in Match. congruence.
+      + destruct (does_as r r0) eqn:Same; [|intros U; now apply undecided_unknown in U].
+        intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
+        intros r' [<-|Member] Matches; [now apply does_as_eq|now apply Rest].
+    - intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
+      intros r' [<-|Member] Matches; [|now apply Rest].
+      rewrite other_port in Matches by exact Port. discriminate.
   Qed.
 
-  Lemma in_level_sound l port meta ts :
-    match in_level l port meta dc sc ts with
-    | Miss => forall r, In r l -> matches r port meta d s ts = false
-    | Hit r => In r l /\ matches r port meta d s ts = true
-               /\ forall r', In r' l -> matches r' port meta d s ts = true -> alike r' r
-    | Unclear => True
+  (** What [in_level] says of the rules of one priority. *)
+  Definition counts_in_level (l : list rule) (hit : option rule) port meta ts : Prop :=
+    match hit with
+    | None => forall r, In r l -> matches r port meta d s ts = false
+    | Some r => In r l /\ matches r port meta d s ts = true
+                /\ forall r', In r' l -> matches r' port meta d s ts = true -> alike r' r
     end.
+
+  Lemma skipped_rule r l hit port meta ts : matches r port meta d s ts = false ->
+    counts_in_level l hit port meta ts -> counts_in_level (r :: l) hit port meta ts.
   Proof.
-    induction l as [|r l IH]; cbn [in_level]; [easy|].
-    destruct (matches_cube r port meta dc sc ts) eqn:E; [| |easy].
-    - destruct (no_other r l port meta dc sc ts) eqn:F; [|easy].
-      split; [now left|]. split; [now apply matches_yes|].
-      intros r' [<-|I] M; [easy|]. now apply (no_other_sound _ _ _ _ _ F).
-    - apply matches_no in E.
-      destruct (in_level l port meta dc sc ts); [| |easy].
-      + intros r' [<-|I]; [easy|now apply IH].
-      + destruct IH as (I & M & U). split; [now right|]. split; [easy|].
-        intros r' [<-|I'] M'; [congruence|now apply U].
+    intros Miss. destruct hit as [r0|]; cbn.
+    - intros (Member & Matches & Unique). split; [now right|]. split; [easy|].
+      intros r' [<-|Other]; [congruence|now apply Unique].
+    - intros None_matches r' [<-|Other]; [easy|now apply None_matches].
   Qed.
 
-  Lemma in_table_sound t port meta ts :
-    match in_table t port meta dc sc ts with
-    | Miss => missed t port meta d s ts
-    | Hit r => may_count t r port meta d s ts
-               /\ forall r', may_count t r' port meta d s ts -> alike r' r
-    | Unclear => True
-    end.
+  Lemma in_level_sound hit port meta ts : forall l,
+    in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc = Known hit ->
+    counts_in_level l hit port meta ts.
   Proof.
-    induction t as [|l t IH]; cbn; [easy|].
-    assert (L := in_level_sound l port meta ts).
-    destruct (in_level l port meta dc sc ts) as [|r|]; [| |easy].
-    - destruct (in_table t port meta dc sc ts) as [|r|]; [| |easy].
-      + intros l' r [<-|I] J; [now apply L|now apply (IH l')].
-      + destruct IH as ((hi & lv & lo & -> & N & I & M) & U). split.
-        * exists (l :: hi), lv, lo. split; [reflexivity|]. split; [|easy].
-          intros l' r' [<-|J] K; [now apply L|now apply (N l')].
-        * intros r' (hi' & lv' & lo' & E & N' & I' & M'). destruct hi' as [|l' hi'].
-          -- injection E as <- E. rewrite (L r' I') in M'. discriminate.
-          -- injection E as <- E. apply U. exists hi', lv', lo'. rewrite E.
+    induction l as [|r l IH]; cbn [level_of_port filter].
+    { intros Result. cbn in Result. injection Result as <-. easy. }
+    destruct (fits (r_port r) port) eqn:Port.
+    - cbn [in_level]. destruct (matches_class r meta (vid ts) (pcp ts) dc sc) eqn:Match.
+      + intros Rest. apply no_other_sound in Rest as (-> & Unique).
+        apply (matches_yes r port) in Match; [|easy].
+        split; [now left|]. split; [easy|].
+        intros r' [<-|Member] Matches; [easy|now apply Unique].
+      + intros Rest. apply skipped_rule; [now apply matches_no|now apply IH].
+      + intros U. now apply undecided_unknown in U.
+    - intros Rest. apply skipped_rule; [now apply other_port|now apply IH].
+  Qed.
+
+  Definition counts_in_table (t : table) (hit : option rule) port meta ts : Prop :=
+    match hit with
+    | None => missed t port meta d s ts
+    | Some r => may_count t r port meta d s ts
+                /\ forall r', may_count t r' port meta d s ts -> alike r' r
+    end.
+
+  Lemma in_table_sound hit port meta ts : forall t,
+    in_table (rules_of_port port t) meta (vid ts) (pcp ts) dc sc = Known hit ->
+    counts_in_table t hit port meta ts.
+  Proof.
+    induction t as [|l t IH]; cbn [rules_of_port map in_table].
+    { intros Result. injection Result as <-. easy. }
+    fold (level_of_port port l). fold (rules_of_port port t).
+    destruct (in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc) as [[r|]| |] eqn:Level;
+      try discriminate; apply in_level_sound in Level; cbn [counts_in_level] in Level.
+    - intros Result. injection Result as <-. destruct Level as (Member & Matches & Unique). split.
+      + exists [], l, t. easy.
+      + intros r' (higher & level & lower & Split & Above & Member' & Matches').
+        destruct higher as [|l' higher]; injection Split as <- Split.
+        * now apply Unique.
+        * rewrite (Above l r (or_introl eq_refl) Member) in Matches. discriminate.
+    - intros Rest. apply IH in Rest. destruct hit as [r|]; cbn in *.
+      + destruct Rest as ((higher & level & lower & -> & Above & Member & Matches) & Unique). split.
+        * exists (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
+          intros l' r' [<-|Member'] In_level; [now apply Level|now apply (Above l')].
+        * intros r' (higher' & level' & lower' & Split & Above' & Member' & Matches').
+          destruct higher' as [|l' higher']; injection Split as <- Split.
+          -- rewrite (Level r' Member') in Matches'. discriminate.
+          -- apply Unique. exists higher', level', lower'. rewrite Split.
              split; [reflexivity|]. split; [|easy].
-             intros l' r'' J K. apply (N' l'); [now right|easy].
-    - destruct L as (I & M & U). split.
-      + exists [], l, t. split; [reflexivity|]. split; [easy|easy].
-      + intros r' (hi' & lv' & lo' & E & N' & I' & M'). destruct hi' as [|l' hi'].
-        * injection E as <- E. now apply U.
-        * injection E as <- E. rewrite (N' l r (or_introl eq_refl) I) in M. discriminate.
+             intros l' r'' In_higher In_level. apply (Above' l'); [now right|easy].
+      + intros l' r [<-|Member] In_level; [now apply Level|now apply (Rest l')].
   Qed.
 
   Lemma missed_not_counting t r port meta ts :
     missed t port meta d s ts -> ~ may_count t r port meta d s ts.
   Proof.
-    intros H (hi & l & lo & -> & _ & I & M).
-    rewrite (H l r) in M; [discriminate| |easy]. apply in_or_app. right. now left.
+    intros Missed (higher & l & lower & -> & _ & Member & Matches).
+    rewrite (Missed l r) in Matches; [discriminate| |easy]. apply in_or_app. right. now left.
   Qed.
 
-  Lemma handle_sound fuel sw port : forall t meta ts outs,
-    handle fuel sw port dc sc t meta ts = Some outs ->
-    handled sw port d s t meta ts outs
-    /\ forall outs', handled sw port d s t meta ts outs' -> outs' = outs.
+  (** The tables of a port, from number [from] on. *)
+  Definition tables_from (sw : switch) (port : N) (from : nat) (l : list table) : Prop :=
+    forall i, nth i l [] = rules_of_port port (nth (from + i) (tables sw) []).
+
+  Lemma handle_sound sw port : forall l from target meta ts outs,
+    tables_from sw port from l -> (from <= target)%nat ->
+    handle sw port dc sc l from target meta ts = Known outs ->
+    handled sw port d s target meta ts outs
+    /\ forall outs', handled sw port d s target meta ts outs' -> outs' = outs.
   Proof.
-    induction fuel as [|fuel IH]; intros t meta ts outs; cbn [handle];
-      assert (T := in_table_sound (nth t (tables sw) []) port meta ts);
-      destruct (in_table (nth t (tables sw) []) port meta dc sc ts) as [|r|]; try discriminate.
-    1, 3: intros E; injection E as <-; split; [now apply handled_miss|];
-      intros outs' H; inversion H; subst; [easy| |];
-      exfalso; eapply missed_not_counting; eassumption.
-    1, 2: destruct T as (C & U);
-      destruct (apply sw port (r_acts r) ts []) as [(ts', out)|] eqn:A; [|discriminate];
-      destruct (r_goto r) as [t'|] eqn:G; [try discriminate|].
-    - intros E; injection E as <-. split; [eapply handled_end; eassumption|].
-      intros outs' H; inversion H; subst.
-      + exfalso; eapply missed_not_counting; eassumption.
-      + same_effect U. congruence.
-      + same_effect U. congruence.
-    - destruct (Nat.ltb t t') eqn:L; [|discriminate]. apply PeanoNat.Nat.ltb_lt in L.
-      destruct (handle fuel sw port dc sc t' (written (r_write r) meta) ts') as [out'|] eqn:E;
-        [|discriminate].
-      intros F; injection F as <-. apply IH in E as (E & V).
-      split; [eapply handled_goto; eassumption|].
-      intros outs' H; inversion H; subst.
-      + exfalso; eapply missed_not_counting; eassumption.
-      + same_effect U. congruence.
-      + same_effect U.
-        assert (t'0 = t') by congruence. subst t'0.
-        match goal with X : apply _ _ _ _ _ = Some (?a, ?b) |- _ =>
-          assert (a = ts') by congruence; assert (b = out) by congruence; subst a b end.
-        f_equal. now apply V.
-    - intros E; injection E as <-. split; [eapply handled_end; eassumption|].
-      intros outs' H; inversion H; subst.
-      + exfalso; eapply missed_not_counting; eassumption.
-      + same_effect U. congruence.
-      + same_effect U. congruence.
+    assert (Miss : forall t meta ts outs, missed (nth t (tables sw) []) port meta d s ts ->
+        Known [] = Known outs ->
+        handled sw port d s t meta ts outs
+        /\ forall outs', handled sw port d s t meta ts outs' -> outs' = outs).
+    { intros t meta ts outs Missed Result. injection Result as <-. split; [now apply handled_miss|].
+      intros outs' Other. inversion Other; subst; [easy| |];
+        exfalso; eapply missed_not_counting; eassumption. }
+    induction l as [|t l IH]; intros from target meta ts outs Tables Order; cbn [handle].
+    - apply Miss. specialize (Tables (target - from)%nat).
+      replace (from + (target - from))%nat with target in Tables by lia.
+      intros level r Level Rule. destruct (nth target (tables sw) []) as [|l' t']; [easy|].
+      destruct (target - from)%nat; discriminate Tables.
+    - assert (Tables' : tables_from sw port (S from) l).
+      { intros i. specialize (Tables (S i)). cbn [nth] in Tables. rewrite Tables.
+        now rewrite PeanoNat.Nat.add_succ_r. }
+      destruct (Nat.eqb from target) eqn:Here.
+      2: { apply PeanoNat.Nat.eqb_neq in Here. apply IH; [easy|lia]. }
+      apply PeanoNat.Nat.eqb_eq in Here. subst target.
+      specialize (Tables O). cbn [nth] in Tables. rewrite PeanoNat.Nat.add_0_r in Tables. subst t.
+      destruct (in_table (rules_of_port port _) meta (vid ts) (pcp ts) dc sc) as [[r|]| |] eqn:Table;
+        try discriminate; apply in_table_sound in Table; cbn [counts_in_table] in Table.
+      2: now apply Miss.
+      destruct Table as (Counts & Unique).
+      destruct (apply sw port (r_acts r) ts []) as [(ts', out)|] eqn:Applied; [|discriminate].
+      destruct (r_goto r) as [next|] eqn:Next.
+      + destruct (Nat.ltb from next) eqn:Later; [|discriminate]. apply PeanoNat.Nat.ltb_lt in Later.
+        destruct (handle sw port dc sc l (S from) next (written (r_write r) meta) ts')
+          as [out'| |] eqn:Rest; try discriminate.
+        intros Result. injection Result as <-. apply IH in Rest as (Rest & Rest_unique); [|easy|lia].
+        split; [eapply handled_goto; eassumption|].
+        intros outs' Other. inversion Other; subst.
+        * exfalso; eapply missed_not_counting; eassumption.
+        * same_effect Unique. congruence.
+        * same_effect Unique.
+          assert (t' = next) by congruence. subst t'.
+          match goal with Again : apply _ _ _ _ _ = Some (?a, ?b) |- _ =>
+            assert (a = ts') by congruence; assert (b = out) by congruence; subst a b end.
+          f_equal. now apply Rest_unique.
+      + intros Result. injection Result as <-. split; [eapply handled_end; eassumption|].
+        intros outs' Other. inversion Other; subst.
+        * exfalso; eapply missed_not_counting; eassumption.
+        * same_effect Unique. congruence.
+        * same_effect Unique. congruence.
   Qed.
 
-  Lemma arrive_sound fab max_tables c ts outs :
-    arrive fab max_tables c dc sc ts = Some outs ->
+  Lemma arrive_sound fab rules c ts outs :
+    rules c = tables_of fab c ->
+    arrive fab rules c dc sc ts = Known outs ->
     arrives fab c d s ts outs /\ forall outs', arrives fab c d s ts outs' -> outs' = outs.
   Proof.
-    unfold arrive, arrives. destruct (entering fab c) as (sw, port). cbn.
-    destruct (handle max_tables (switch_of fab sw) port dc sc 0 0 ts) as [copies|] eqn:E; [|discriminate].
-    intros F; injection F as <-. apply handle_sound in E as (H & U). split.
-    - exists copies. easy.
-    - intros outs' (copies' & H' & ->). now rewrite (U copies' H').
+    unfold arrive, arrives, tables_of. intros ->. destruct (entering fab c) as (sw, port). cbn.
+    destruct (handle (switch_of fab sw) port dc sc _ 0 0 0 ts) as [copies| |] eqn:Handled;
+      try discriminate.
+    intros Result. injection Result as <-. apply handle_sound in Handled as (Copies & Unique).
+    - split.
+      + exists copies. easy.
+      + intros outs' (copies' & Copies' & ->). now rewrite (Unique copies' Copies').
+    - intros i. cbn. apply (map_nth (rules_of_port port) _ [] i).
+    - lia.
   Qed.
 End Frames.
 
@@ -336,17 +437,100 @@ Section Outcomes.
   Qed.
 End Outcomes.
 
+(** * Outcomes *)
+
+Lemma list_eqb_eq a : forall b, list_eqb a b = true -> a = b.
+Proof.
+  induction a as [|x a IH]; intros [|y b]; cbn; try easy.
+  rewrite andb_true_iff, N.eqb_eq. intros (-> & H). now rewrite (IH _ H).
+Qed.
+
+Section Descriptions.
+  Variables (fab : fabric).
+
+  Definition owners_of (d : N) (l : list N) : list N := filter (is_host fab d) l.
+
+  (** An outcome says who receives a frame to [d]: [to]. *)
+  Definition describes (o : outcome) (d : N) (to : list N) : Prop :=
+    match o with
+    | Exactly l => l = to
+    | ToOwner => owners_of d (hosts fab) = [] \/ Permutation (owners_of d (hosts fab)) to
+    end.
+
+  (** The owners of some addresses are all in the list. *)
+  Definition has_owners (addresses : N -> Prop) (owners : list N) : Prop :=
+    forall d, addresses d -> owners_of d owners = owners_of d (hosts fab).
+
+  Lemma has_owners_in (addresses : N -> Prop) dc owners : has_owners addresses owners ->
+    has_owners (fun d => addresses d /\ in_class dc d = true) (owners_in fab dc owners).
+  Proof.
+    intros Owners d (Address & Member). rewrite <- (Owners d Address). clear Owners Address.
+    unfold owners_of, owners_in. induction owners as [|h l IH]; [easy|]. cbn [filter].
+    destruct (is_host fab d h) eqn:Owner.
+    - assert (Mac := Owner). unfold is_host in Mac. apply N.eqb_eq in Mac. rewrite Mac, Member.
+      cbn [filter]. now rewrite Owner, IH.
+    - destruct (in_class dc (mac fab h)); [cbn [filter]; now rewrite Owner|easy].
+  Qed.
+
+  Lemma to_owner_describes owners o d to : owners_of d owners = owners_of d (hosts fab) ->
+    to_owner owners o = true -> describes o d to -> describes ToOwner d to.
+  Proof.
+    intros Owners Check. destruct o as [l|]; [|easy]. cbn [describes]. intros ->.
+    rewrite <- Owners. destruct owners as [|w [|w' owners]]; cbn [to_owner] in Check.
+    - now left.
+    - destruct to as [|h [|h' to]]; try discriminate. apply N.eqb_eq in Check. subst h.
+      cbn. destruct (is_host fab d w); [now right|now left].
+    - now destruct to as [|h [|h' to]].
+  Qed.
+
+  Lemma outcome_and_describes a b o d to to' : outcome_and a b = Some o ->
+    describes a d to -> describes b d to' -> describes o d (to ++ to').
+  Proof.
+    destruct a as [[|h l]|], b as [[|h' l']|]; cbn; try discriminate;
+      intros Result; injection Result as <-; cbn; intros A B; subst; try reflexivity;
+      rewrite ?app_nil_r; easy.
+  Qed.
+
+  Lemma join_describes owners owners' a b o d to : join owners owners' a b = Some o ->
+    owners_of d owners = owners_of d (hosts fab) /\ describes a d to
+    \/ owners_of d owners' = owners_of d (hosts fab) /\ describes b d to ->
+    describes o d to.
+  Proof.
+    intros Join One. unfold join in Join.
+    assert (Both : (if to_owner owners a && to_owner owners' b then Some ToOwner else None) = Some o
+                   -> describes o d to).
+    { destruct (to_owner owners a) eqn:A; [|discriminate].
+      destruct (to_owner owners' b) eqn:B; [|discriminate]. intros Result. injection Result as <-.
+      destruct One as [(Owners & Describes)|(Owners & Describes)];
+        eapply to_owner_describes; eassumption. }
+    destruct a as [l|], b as [l'|]; try now apply Both.
+    destruct (list_eqb l l') eqn:Equal; [|now apply Both].
+    apply list_eqb_eq in Equal. subst l'. injection Join as <-.
+    now destruct One as [(_ & Describes)|(_ & Describes)].
+  Qed.
+End Descriptions.
+
 (** * The search *)
 
 Section Search.
-  Variables (fab : fabric) (rk : ranking) (max_tables : nat) (dc : class) (sc : pattern).
+  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo)
+    (sc : pattern).
+  Hypotheses (Rules : forall c, rules c = tables_of fab c)
+    (Blank : forall c, Map.find blank c = None).
 
-  Definition memo_sound (m : memo) : Prop :=
-    forall c ts f, recall m c ts = Some f ->
-    forall d s, in_class dc d = true -> fits sc s = true -> run fab rk d s c ts (fst f) (snd f).
+  (** What becomes of a frame on a channel, and of one in its buffer. *)
+  Definition ends (o : outcome) (d s c : N) (ts : stack) : Prop :=
+    exists k to, run fab rk d s c ts k to /\ describes fab o d to.
+  Definition all_end (o : outcome) (d s from : N) (outs : list out) : Prop :=
+    exists k to, runs fab rk d s from outs k to /\ describes fab o d to.
 
-  Lemma memo_sound_empty : memo_sound (Memo.empty _).
-  Proof. intros c ts f H. unfold recall in H. cbn in H. discriminate. Qed.
+  (** Of frames to some addresses. *)
+  Definition memo_sound (addresses : N -> Prop) (m : memo) : Prop :=
+    forall c ts o, recall m c ts = Some o ->
+    forall d s, addresses d -> fits sc s = true -> ends o d s c ts.
+
+  Lemma memo_sound_empty addresses : memo_sound addresses blank.
+  Proof. intros c ts o Found. unfold recall in Found. now rewrite Blank in Found. Qed.
 
   Lemma stack_eqb_eq a : forall b, stack_eqb a b = true -> a = b.
   Proof.
@@ -355,86 +539,124 @@ Section Search.
     intros ((-> & ->) & H). now rewrite (IH _ H).
   Qed.
 
-  Lemma recall_remember m c ts f c' ts' f' :
-    recall (remember m c ts f) c' ts' = Some f' ->
-    (c' = c /\ ts' = ts /\ f' = f) \/ recall m c' ts' = Some f'.
+  Lemma recall_remember m c ts o c' ts' o' :
+    recall (remember m c ts o) c' ts' = Some o' ->
+    (c' = c /\ ts' = ts /\ o' = o) \/ recall m c' ts' = Some o'.
   Proof.
-    unfold recall, remember. destruct (N.eq_dec c c') as [<-|D].
-    - rewrite (Memo.find_1 (Memo.add_1 m _ eq_refl)). cbn.
-      destruct (stack_eqb ts' ts) eqn:E.
-      + intros H. injection H as <-. left. apply stack_eqb_eq in E. easy.
-      + destruct (Memo.find c m); [now right|cbn; discriminate].
-    - set (v := (ts, f) :: _).
-      destruct (Memo.find c' (Memo.add c v m)) eqn:E; [|discriminate].
-      apply Memo.find_2 in E. apply Memo.add_3 in E; [|easy].
-      rewrite (Memo.find_1 E). now right.
+    unfold recall, remember.
+    destruct (Map.find (Map.add m c _) c') as [l|] eqn:Added; [|discriminate].
+    apply find_added in Added as [(-> & ->)|Old]; [|rewrite Old; now right]. cbn [assoc].
+    destruct (stack_eqb ts' ts) eqn:Same.
+    - intros Found. injection Found as <-. left. apply stack_eqb_eq in Same. easy.
+    - destruct (Map.find m c); [now right|discriminate].
   Qed.
 
-  Definition sound (go : memo -> N -> stack -> option (memo * outcome)) : Prop :=
-    forall m c ts m' f, memo_sound m -> go m c ts = Some (m', f) ->
-    memo_sound m' /\ forall d s, in_class dc d = true -> fits sc s = true ->
-                           run fab rk d s c ts (fst f) (snd f).
-
-  Lemma follow_all_sound go from : sound go -> forall outs m m' f, memo_sound m ->
-    follow_all fab rk go from m outs = Some (m', f) ->
-    memo_sound m' /\ forall d s, in_class dc d = true -> fits sc s = true ->
-                           runs fab rk d s from outs (fst f) (snd f).
+  Lemma memo_sound_remember addresses m c ts o : memo_sound addresses m ->
+    (forall d s, addresses d -> fits sc s = true -> ends o d s c ts) ->
+    memo_sound addresses (remember m c ts o).
   Proof.
-    intros S. induction outs as [|([h|c|], ts) outs IH]; intros m m' f G; cbn [follow_all].
-    - intros H; injection H as <- <-. split; [easy|]. intros. constructor.
+    intros Sound New c' ts' o' Found.
+    apply recall_remember in Found as [(-> & -> & ->)|Found]; [exact New|now apply (Sound c' ts')].
+  Qed.
+
+  Definition sound (addresses : N -> Prop) (go : memo -> N -> stack -> option (memo * outcome))
+    : Prop :=
+    forall m c ts m' o, memo_sound addresses m -> go m c ts = Some (m', o) ->
+    memo_sound addresses m'
+    /\ forall d s, addresses d -> fits sc s = true -> ends o d s c ts.
+
+  Lemma follow_all_sound addresses go from : sound addresses go ->
+    forall outs m m' o, memo_sound addresses m ->
+    follow_all fab rk go from m outs = Some (m', o) ->
+    memo_sound addresses m'
+    /\ forall d s, addresses d -> fits sc s = true -> all_end o d s from outs.
+  Proof.
+    intros Go. induction outs as [|([h|c|], ts) outs IH]; intros m m' o Sound; cbn [follow_all].
+    - intros Result; injection Result as <- <-. split; [easy|].
+      intros. exists 1, []. split; [constructor|reflexivity].
     - destruct ts; [|discriminate].
-      destruct (follow_all fab rk go from m outs) as [(m1, (k, to))|] eqn:E; [|discriminate].
-      intros H; injection H as <- <-. destruct (IH _ _ _ G E) as (G' & R). split; [easy|].
-      intros. constructor. now apply R.
-    - cbv zeta. destruct ((rank rk from <? _) && _) eqn:K; [|discriminate].
-      apply andb_true_iff in K as (K1 & K2). apply N.ltb_lt in K1. apply N.leb_le in K2.
-      destruct (go m c ts) as [(m1, (k, to))|] eqn:E; [|discriminate].
-      destruct (follow_all fab rk go from m1 outs) as [(m2, (k', to'))|] eqn:F; [|discriminate].
-      intros H; injection H as <- <-.
-      destruct (S _ _ _ _ _ G E) as (G1 & R1). destruct (IH _ _ _ G1 F) as (G2 & R2).
-      split; [easy|]. intros d s Hd Hs. cbn [fst snd].
-      apply runs_channel; [easy|easy|apply (R1 d s Hd Hs)|apply (R2 d s Hd Hs)].
-    - destruct (follow_all fab rk go from m outs) as [(m1, (k, to))|] eqn:E; [|discriminate].
-      intros H; injection H as <- <-. destruct (IH _ _ _ G E) as (G' & R). split; [easy|].
-      intros. constructor. now apply R.
+      destruct (follow_all fab rk go from m outs) as [(m1, [l|])|] eqn:Rest; try discriminate.
+      intros Result; injection Result as <- <-. destruct (IH _ _ _ Sound Rest) as (Sound' & End).
+      split; [easy|]. intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
+      cbn in Describes. subst l. exists (1 + k), (h :: to). split; [now constructor|reflexivity].
+    - cbv zeta. destruct ((rank rk from <? _) && _) eqn:Ranks; [|discriminate].
+      apply andb_true_iff in Ranks as (Rises & Bounded).
+      apply N.ltb_lt in Rises. apply N.leb_le in Bounded.
+      destruct (go m c ts) as [(m1, o1)|] eqn:First; [|discriminate].
+      destruct (follow_all fab rk go from m1 outs) as [(m2, o2)|] eqn:Rest; [|discriminate].
+      destruct (outcome_and o1 o2) as [o3|] eqn:And; [|discriminate].
+      intros Result; injection Result as <- <-.
+      destruct (Go _ _ _ _ _ Sound First) as (Sound1 & End1).
+      destruct (IH _ _ _ Sound1 Rest) as (Sound2 & End2).
+      split; [easy|]. intros d s Hd Hs.
+      destruct (End1 d s Hd Hs) as (k1 & to1 & Run1 & Describes1).
+      destruct (End2 d s Hd Hs) as (k2 & to2 & Run2 & Describes2).
+      exists (1 + k1 + k2), (to1 ++ to2). split; [now apply runs_channel|].
+      now apply (outcome_and_describes fab o1 o2).
+    - intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
+      intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
+      exists (1 + k), to. split; [now constructor|easy].
   Qed.
 
-  Lemma follow_sound fuel : sound (follow fab rk max_tables fuel dc sc).
+  Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners,
+    (forall d, addresses d -> in_class dc d = true) -> has_owners fab addresses owners ->
+    sound addresses (follow fab rk rules blank fuel dc owners sc).
   Proof.
-    induction fuel as [|fuel IH]; intros m c ts m' f G; cbn [follow];
-      destruct (recall m c ts) as [f0|] eqn:R.
-    1, 3: intros H; injection H as <- <-; split; [easy|now apply (G c ts)].
+    induction fuel as [|fuel IH]; intros dc addresses owners Class Owners m c ts m' o Sound;
+      cbn [follow]; destruct (recall m c ts) as [o0|] eqn:Found.
+    1, 3: intros Result; injection Result as <- <-; split; [easy|now apply (Sound c ts)].
     1: discriminate.
-    destruct (arrive fab max_tables c dc sc ts) as [outs|] eqn:A; [|discriminate].
-    destruct (follow_all fab rk (follow fab rk max_tables fuel dc sc) (queue_of fab c ts) m outs)
-      as [(m1, f1)|] eqn:F; [|discriminate].
-    intros H; injection H as <- <-.
-    destruct (follow_all_sound _ _ IH _ _ _ _ G F) as (G1 & R1).
-    assert (T : forall d s, in_class dc d = true -> fits sc s = true ->
-                run fab rk d s c ts (fst f1) (snd f1)).
-    { intros d s Hd Hs. destruct (arrive_sound dc sc d s Hd Hs _ _ _ _ _ A) as (B & U).
-      econstructor; eauto. }
-    split; [|exact T].
-    intros c' ts' f' Q. apply recall_remember in Q as [(-> & -> & ->)|Q]; [exact T|now apply (G1 c' ts')].
+    destruct (arrive fab rules c dc sc ts) as [outs|p|] eqn:Arrive; [| |discriminate].
+    - destruct (follow_all fab rk (follow fab rk rules blank fuel dc owners sc) (queue_of fab c ts) m outs)
+        as [(m1, o1)|] eqn:Rest; [|discriminate].
+      intros Result; injection Result as <- <-.
+      destruct (follow_all_sound _ _ _ (IH _ _ _ Class Owners) _ _ _ _ Sound Rest) as (Sound1 & End).
+      assert (Ends : forall d s, addresses d -> fits sc s = true -> ends o1 d s c ts).
+      { intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
+        destruct (arrive_sound dc sc d s (Class d Hd) Hs _ _ _ _ _ (Rules c) Arrive) as (Some_outs & Unique).
+        exists k, to. split; [econstructor; eassumption|easy]. }
+      split; [now apply memo_sound_remember|exact Ends].
+    - cbv zeta.
+      destruct (follow _ _ _ _ fuel (half false dc p) _ _ _ _ _) as [(m1, o1)|] eqn:Zero; [|discriminate].
+      destruct (follow _ _ _ _ fuel (half true dc p) _ _ _ _ _) as [(m2, o2)|] eqn:One; [|discriminate].
+      destruct (join _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
+      intros Result; injection Result as <- <-.
+      assert (Part : forall part m0 o0,
+        follow fab rk rules blank fuel part (owners_in fab part owners) sc blank c ts = Some (m0, o0) ->
+        forall d s, addresses d -> in_class part d = true -> fits sc s = true -> ends o0 d s c ts).
+      { intros part m0 o0 Follow d s Hd Member Hs.
+        destruct (IH part (fun d => addresses d /\ in_class part d = true) (owners_in fab part owners))
+          with (2 := has_owners_in fab addresses part owners Owners) (4 := Follow) as (_ & Ends).
+        - easy.
+        - apply memo_sound_empty; exact Blank.
+        - now apply Ends. }
+      assert (Ends : forall d s, addresses d -> fits sc s = true -> ends o3 d s c ts).
+      { intros d s Hd Hs. destruct (halves_contain dc p d (Class d Hd)) as ([|] & Member).
+        - destruct (Part _ _ _ One d s Hd Member Hs) as (k & to & Run & Describes).
+          exists k, to. split; [easy|]. eapply join_describes; [exact Join|right].
+          split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners).
+        - destruct (Part _ _ _ Zero d s Hd Member Hs) as (k & to & Run & Describes).
+          exists k, to. split; [easy|]. eapply join_describes; [exact Join|left].
+          split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners). }
+      split; [now apply memo_sound_remember|exact Ends].
   Qed.
 End Search.
 
 (** * What hosts send *)
 
-Lemma list_eqb_eq a : forall b, list_eqb a b = true -> a = b.
+Lemma permutation_filter (f : N -> bool) a b : Permutation a b -> Permutation (filter f a) (filter f b).
 Proof.
-  induction a as [|x a IH]; intros [|y b]; cbn; try easy.
-  rewrite andb_true_iff, N.eqb_eq. intros (-> & H). now rewrite (IH _ H).
-Qed.
-
-Lemma sorted_permutation a b : list_eqb (NSort.sort a) (NSort.sort b) = true -> Permutation a b.
-Proof.
-  intros H. apply list_eqb_eq in H.
-  rewrite (NSort.Permuted_sort a), H. symmetry. apply NSort.Permuted_sort.
+  induction 1 as [|x a b Same IH|x y a|a b c Same IH Same' IH']; cbn.
+  - constructor.
+  - destruct (f x); [now constructor|easy].
+  - destruct (f x), (f y); try constructor; reflexivity.
+  - now rewrite IH.
 Qed.
 
 Section Sent.
-  Variables (fab : fabric) (rk : ranking) (max_tables fuel : nat).
+  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo) (fuel : nat).
+  Hypotheses (Rules : forall c, rules c = tables_of fab c)
+    (Blank : forall c, Map.find blank c = None).
 
   (** What is known of a frame that a host may send. *)
   Definition followed (h d : N) : Prop :=
@@ -444,84 +666,103 @@ Section Sent.
       /\ runs fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k to
       /\ forall w, wanted fab h d = Some w -> Permutation w to.
 
-  Lemma receives_sound d h to x :
-    x <= exact -> in_class d x = true ->
-    let of_class := filter (fun h => in_class d (mac fab h)) (hosts fab) in
-    match of_class with
-    | [] => true
-    | [_] => (snd (fst d) =? exact) && negb (in_class d (broadcast fab))
-    | _ => false
-    end = true ->
-    receives fab d of_class h to = true ->
-    forall w, wanted fab h x = Some w -> Permutation w to.
+  Let everybody := NSort.sort (hosts fab).
+
+  Lemma owners_of_others h d l : (mac fab h =? d) = false ->
+    owners_of fab d (filter (fun r => negb (r =? h)) l) = owners_of fab d l.
   Proof.
-    cbv zeta. intros X F C R w W. unfold receives in R. unfold wanted in W.
-    destruct (x =? broadcast fab) eqn:B.
-    - apply N.eqb_eq in B. subst x. rewrite F in R. injection W as <-.
-      now apply sorted_permutation.
-    - destruct (mac fab h =? x) eqn:M; [discriminate|]. apply N.eqb_neq in M.
-      destruct (filter (is_host fab x) (hosts fab)) as [|r l] eqn:L; [discriminate|].
-      injection W as <-.
-      assert (A : forall y, In y (r :: l) -> mac fab y = x
-                    /\ In y (filter (fun h => in_class d (mac fab h)) (hosts fab))).
-      { intros y Y. rewrite <- L in Y. apply filter_In in Y as (Y & Z).
-        unfold is_host in Z. apply N.eqb_eq in Z. split; [easy|].
-        apply filter_In. split; [easy|]. now rewrite Z. }
-      destruct (filter (fun h => in_class d (mac fab h)) (hosts fab)) as [|a [|b more]] eqn:O;
-        [|apply andb_true_iff in C as (E & N); apply negb_true_iff in N; rewrite N in R|discriminate].
-      + destruct (A r (or_introl eq_refl)) as (_ & []).
-      + destruct (A r (or_introl eq_refl)) as (Mr & [->|[]]).
-        assert (L1 : l = []).
-        { destruct l as [|y l]; [easy|]. exfalso.
-          assert (Len : (length (filter (is_host fab x) (hosts fab))
-                         <= length (filter (fun h => in_class d (mac fab h)) (hosts fab)))%nat).
-          { clear - F. induction (hosts fab) as [|z zs IH]; cbn; [lia|].
-            unfold is_host at 1. destruct (mac fab z =? x) eqn:Q.
-            - apply N.eqb_eq in Q. rewrite Q, F. cbn. lia.
-            - destruct (in_class d (mac fab z)); cbn; lia. }
-          rewrite L, O in Len. cbn in Len. lia. }
-        subst l. apply orb_true_iff in R as [R|R].
-        * apply N.eqb_eq in R. congruence.
-        * destruct to as [|y [|z to]]; try discriminate. apply N.eqb_eq in R. now subst.
+    intros Own. unfold owners_of. induction l as [|r l IH]; [easy|]. cbn [filter].
+    destruct (r =? h) eqn:Sender; cbn [negb filter].
+    - apply N.eqb_eq in Sender. subst r. unfold is_host at 2. now rewrite Own.
+    - now rewrite IH.
   Qed.
 
-  Lemma from_hosts_sound any d of_class x :
-    in_class d x = true ->
-    (forall h to, receives fab d of_class h to = true ->
-                  forall w, wanted fab h x = Some w -> Permutation w to) ->
-    forall senders m, (any = true -> memo_sound fab rk d (0, 0) m) ->
-    from_hosts fab rk max_tables fuel any d of_class m senders = true ->
-    forall h, In h senders -> followed h x.
+  Lemma receives_sound dc owners h o d to :
+    in_class dc d = true -> owners_of fab d owners = owners_of fab d (hosts fab) ->
+    receives fab everybody dc owners h o = true -> describes fab o d to ->
+    forall w, wanted fab h d = Some w -> Permutation w to.
   Proof.
-    intros F W. induction senders as [|h senders IH]; [easy|].
-    intros m G. cbn [from_hosts]. cbv zeta.
-    destruct (arrive fab max_tables (from_host fab h) d (mac fab h, exact) []) as [outs|] eqn:A;
-      [|discriminate].
-    destruct (follow_all _ _ _ _ _ outs) as [(m1, (k, to))|] eqn:E; [|discriminate].
-    rewrite andb_true_iff. intros (R & T).
-    assert (S : memo_sound fab rk d (if any then (0, 0) else (mac fab h, exact)) m1
-      /\ forall d' s, in_class d d' = true ->
-         fits (if any then (0, 0) else (mac fab h, exact)) s = true ->
-         runs fab rk d' s (queue_of fab (from_host fab h) []) outs k to).
-    { eapply follow_all_sound in E; [exact E|apply follow_sound|].
-      destruct any; [now apply G|apply memo_sound_empty]. }
-    destruct S as (G1 & R1).
-    destruct (arrive_sound d (mac fab h, exact) x (mac fab h) F (fits_self _ _) _ _ _ _ _ A) as (B & U).
-    intros h' [<-|I].
-    - exists outs, k, to. repeat split; auto.
-      + apply R1; [easy|]. destruct any; [apply fits_any|apply fits_self].
-      + now apply W.
-    - apply (IH m1); auto. intros ->. exact G1.
+    intros Member Owners Receives Describes w Wanted.
+    unfold receives in Receives. cbv zeta in Receives. unfold wanted in Wanted.
+    destruct (d =? broadcast fab) eqn:Broadcast.
+    - apply N.eqb_eq in Broadcast. subst d. rewrite Member in Receives. injection Wanted as <-.
+      destruct owners; [|discriminate]. destruct o as [l|]; [|discriminate].
+      cbn in Describes. subst l. apply list_eqb_eq in Receives.
+      rewrite (NSort.Permuted_sort to), <- Receives.
+      apply permutation_filter, NSort.Permuted_sort.
+    - destruct (mac fab h =? d) eqn:Own; [discriminate|].
+      fold (owners_of fab d (hosts fab)) in Wanted.
+      assert (Owned : owners_of fab d (hosts fab) <> [] /\ w = owners_of fab d (hosts fab)).
+      { destruct (owners_of fab d (hosts fab)); [discriminate|]. now injection Wanted as <-. }
+      destruct Owned as (Owned & ->). clear Wanted.
+      destruct (in_class dc (broadcast fab)).
+      { destruct owners; [|discriminate]. cbn in Owners. now rewrite <- Owners in Owned. }
+      apply (to_owner_describes fab _ o d to) in Receives; [now destruct Receives| |exact Describes].
+      now rewrite owners_of_others.
   Qed.
 
-  Lemma check_class_sound d : check_class fab rk max_tables fuel d = true ->
-    forall x h, x <= exact -> in_class d x = true -> In h (hosts fab) -> followed h x.
+  Lemma from_one_sound sc h fuel' : fits sc (mac fab h) = true ->
+    forall dc (addresses : N -> Prop) owners m m',
+    (forall d, addresses d -> in_class dc d = true) -> has_owners fab addresses owners ->
+    memo_sound fab rk sc addresses m ->
+    from_one fab rk rules blank fuel fuel' everybody sc h dc owners m = Some m' ->
+    memo_sound fab rk sc addresses m' /\ forall d, addresses d -> followed h d.
   Proof.
-    unfold check_class. cbv zeta. rewrite andb_true_iff. intros (C & S) x h X F I.
-    assert (W := fun h to => receives_sound d h to x X F C).
-    apply orb_true_iff in S as [S|S].
-    - eapply (from_hosts_sound true); eauto. intros _. apply memo_sound_empty.
-    - eapply (from_hosts_sound false); eauto. discriminate.
+    intros Source.
+    induction fuel' as [|fuel' IH]; intros dc addresses owners m m' Class Owners Sound; cbn [from_one];
+      destruct (arrive fab rules (from_host fab h) dc (mac fab h, N.ones 48) []) as [outs|p|] eqn:Arrive;
+      try discriminate.
+    1, 2: destruct (follow_all fab rk _ _ m outs) as [(m1, o)|] eqn:Follow; [|discriminate];
+      destruct (receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
+      intros Result; injection Result as <-;
+      assert (Search := follow_sound fab rk rules blank sc Rules Blank fuel dc addresses owners Class Owners);
+      destruct (follow_all_sound _ _ _ _ _ _ Search _ _ _ _ Sound Follow) as (Sound1 & End);
+      (split; [easy|]); intros d Address; destruct (End d (mac fab h) Address Source) as (k & to & Run & Describes);
+      destruct (arrive_sound dc (mac fab h, N.ones 48) d (mac fab h) (Class d Address) (fits_self _ _)
+        _ _ _ _ _ (Rules _) Arrive) as (Some_outs & Unique);
+      exists outs, k, to; repeat split; try easy;
+      exact (receives_sound dc owners h o d to (Class d Address) (Owners d Address) Receives Describes).
+    destruct (from_one _ _ _ _ _ fuel' _ _ _ (half false dc p) _ _) as [m1|] eqn:Zero; [|discriminate].
+    destruct (from_one _ _ _ _ _ fuel' _ _ _ (half true dc p) _ _) as [m2|] eqn:One; [|discriminate].
+    intros Result. injection Result as <-. split; [easy|]. intros d Address.
+    assert (Part : forall part m0,
+      from_one fab rk rules blank fuel fuel' everybody sc h part (owners_in fab part owners) blank = Some m0 ->
+      in_class part d = true -> followed h d).
+    { intros part m0 Sent Member.
+      destruct (IH part (fun d => addresses d /\ in_class part d = true) (owners_in fab part owners))
+        with (2 := has_owners_in fab addresses part owners Owners) (4 := Sent) as (_ & Followed).
+      - easy.
+      - apply memo_sound_empty; exact Blank.
+      - now apply Followed. }
+    destruct (halves_contain dc p d (Class d Address)) as ([|] & Member).
+    - exact (Part _ _ One Member).
+    - exact (Part _ _ Zero Member).
+  Qed.
+
+  Lemma from_hosts_sound any dc (addresses : N -> Prop) owners :
+    (forall d, addresses d -> in_class dc d = true) -> has_owners fab addresses owners ->
+    forall senders m, (any = true -> memo_sound fab rk (0, 0) addresses m) ->
+    from_hosts fab rk rules blank fuel everybody any dc owners m senders = true ->
+    forall h, In h senders -> forall d, addresses d -> followed h d.
+  Proof.
+    intros Class Owners. induction senders as [|h senders IH]; [easy|].
+    intros m Sound. cbn [from_hosts]. cbv zeta.
+    destruct (from_one _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
+    intros Rest. eapply from_one_sound in One as (Sound1 & Followed); try eassumption.
+    - intros h' [<-|Member]; [exact Followed|]. apply (IH m1); [|easy|easy]. intros ->. exact Sound1.
+    - destruct any; [apply fits_any|apply fits_self].
+    - destruct any; [now apply Sound|apply memo_sound_empty; exact Blank].
+  Qed.
+
+  Lemma check_class_sound dc : check_class fab rk rules blank fuel everybody dc = true ->
+    forall d h, in_class dc d = true -> In h (hosts fab) -> followed h d.
+  Proof.
+    unfold check_class. cbv zeta. intros Check d h Member Host.
+    assert (Owners : has_owners fab (fun d => True /\ in_class dc d = true)
+                       (owners_in fab dc (hosts fab))) by now apply has_owners_in.
+    apply orb_true_iff in Check as [Check|Check];
+      eapply from_hosts_sound with (d := d) in Check; eauto; cbn; try easy.
+    - intros _. apply memo_sound_empty; exact Blank.
   Qed.
 End Sent.
 
@@ -531,17 +772,19 @@ Section Network.
   Variables (fab : fabric) (rk : ranking) (room : N -> nat) (addresses : N -> Prop).
   Hypothesis (K : forall h d, In h (hosts fab) -> addresses d -> followed fab rk h d).
 
-  Definition outcome_of (i : item) (f : outcome) : Prop :=
+  (** Of an item: the moves until all of it has arrived, and who receives it. *)
+  Definition fate := (N * list N)%type.
+  Definition fate_of (i : item) (f : fate) : Prop :=
     runs fab rk (i_dst i) (i_src i) (at_queue i) (pending i) (fst f) (snd f).
 
-  Definition receipts (i : item) (f : outcome) : list receipt :=
+  Definition receipts (i : item) (f : fate) : list receipt :=
     map (fun h => (h, (i_dst i, i_src i))) (snd f).
 
-  Definition outstanding (l : list item) (outcomes : list outcome) : list receipt :=
-    concat (map (fun p => receipts (fst p) (snd p)) (combine l outcomes)).
+  Definition outstanding (l : list item) (fates : list fate) : list receipt :=
+    concat (map (fun p => receipts (fst p) (snd p)) (combine l fates)).
 
-  Fixpoint total (outcomes : list outcome) : N :=
-    match outcomes with [] => 0 | f :: more => fst f + total more end.
+  Fixpoint total (fates : list fate) : N :=
+    match fates with [] => 0 | f :: more => fst f + total more end.
 
   Definition promised (st : list receipt) (rec : list (list N)) : list receipt :=
     concat (map (fun p => map (fun h => (h, snd (fst p))) (snd p)) (combine st rec)).
@@ -551,10 +794,10 @@ Section Network.
   Arguments receipts : simpl never.
 
   Definition invariant (s : state) (n : N) : Prop :=
-    exists outcomes rec, Forall2 outcome_of (items s) outcomes /\ total outcomes = n
+    exists fates rec, Forall2 fate_of (items s) fates /\ total fates = n
       /\ Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)
                  (sent s) rec
-      /\ Permutation (log s ++ outstanding (items s) outcomes) (promised (sent s) rec).
+      /\ Permutation (log s ++ outstanding (items s) fates) (promised (sent s) rec).
 
   Lemma total_app a b : total (a ++ b) = total a + total b.
   Proof. induction a as [|x a IH]; cbn; [easy|]. rewrite IH. lia. Qed.
@@ -566,7 +809,7 @@ Section Network.
   Lemma same_length A B (P : A -> B -> Prop) l1 l2 : Forall2 P l1 l2 -> length l1 = length l2.
   Proof. induction 1; cbn; congruence. Qed.
 
-  Lemma outstanding_app l1 f1 l2 f2 : Forall2 outcome_of l1 f1 -> outstanding (l1 ++ l2) (f1 ++ f2) = outstanding l1 f1 ++ outstanding l2 f2.
+  Lemma outstanding_app l1 f1 l2 f2 : Forall2 fate_of l1 f1 -> outstanding (l1 ++ l2) (f1 ++ f2) = outstanding l1 f1 ++ outstanding l2 f2.
   Proof.
     intros H. unfold outstanding. rewrite combine_app; [|now apply same_length in H].
     now rewrite map_app, concat_app.
@@ -575,9 +818,9 @@ Section Network.
   Lemma outstanding_cons i l f fs : outstanding (i :: l) (f :: fs) = receipts i f ++ outstanding l fs.
   Proof. reflexivity. Qed.
 
-  Lemma Forall2_middle (l1 : list item) i l2 outcomes : Forall2 outcome_of (l1 ++ i :: l2) outcomes ->
-    exists f1 f f2, outcomes = f1 ++ f :: f2 /\ Forall2 outcome_of l1 f1 /\ outcome_of i f
-      /\ Forall2 outcome_of l2 f2.
+  Lemma Forall2_middle (l1 : list item) i l2 fates : Forall2 fate_of (l1 ++ i :: l2) fates ->
+    exists f1 f f2, fates = f1 ++ f :: f2 /\ Forall2 fate_of l1 f1 /\ fate_of i f
+      /\ Forall2 fate_of l2 f2.
   Proof.
     intros H. apply Forall2_app_inv_l in H as (f1 & f2 & F1 & F2 & ->).
     inversion F2; subst. eauto 8.
@@ -586,11 +829,11 @@ Section Network.
   Lemma inject_keeps s s' n : invariant s n -> inject fab addresses s s' ->
     exists n', invariant s' n'.
   Proof.
-    intros (outcomes & rec & F & T & R & P) I.
+    intros (fates & rec & F & T & R & P) I.
     destruct I as [l lg st h d outs Host Address Arrives]; subst; cbn in *.
     destruct (K h d Host Address) as (outs' & k & to & A & U & Q & W).
     apply U in Arrives. subst outs'.
-    exists (total outcomes + k), (outcomes ++ [(k, to)]), (to :: rec). cbn. repeat split.
+    exists (total fates + k), (fates ++ [(k, to)]), (to :: rec). cbn. repeat split.
     - apply Forall2_app; [easy|]. constructor; [|constructor]. exact Q.
     - rewrite total_app. cbn. lia.
     - constructor; [|easy]. cbn. exact W.
@@ -603,12 +846,12 @@ Section Network.
   Lemma move_keeps s s' n : invariant s n -> move fab room any_item s s' ->
     exists n', invariant s' n' /\ n' < n.
   Proof.
-    intros (outcomes & rec & F & T & R & P) M.
+    intros (fates & rec & F & T & R & P) M.
     destruct M as [l1 i l2 lg st _ Pending|l1 i l2 lg st p1 p2 ts _ Pending
                   |l1 i l2 lg st p1 p2 ts h _ Pending
                   |l1 i l2 lg st p1 p2 ts c outs _ Pending _ Arrives]; subst; cbn in *;
       apply Forall2_middle in F as (f1 & (k, to) & f2 & -> & F1 & Fi & F2);
-      unfold outcome_of in Fi; cbn in Fi; rewrite total_app; cbn [total fst];
+      unfold fate_of in Fi; cbn in Fi; rewrite total_app; cbn [total fst];
       rewrite outstanding_app in P by easy; rewrite outstanding_cons in P.
     - rewrite Pending in Fi. apply runs_none in Fi as (-> & ->).
       exists (total f1 + total f2). split; [|lia].
@@ -661,10 +904,10 @@ Section Network.
     In (ToChannel c, ts) (pending i) ->
     rank rk (at_queue i) < rank rk (queue_of fab c ts) <= bound rk.
   Proof.
-    intros (outcomes & rec & F & _) I J.
+    intros (fates & rec & F & _) I J.
     apply in_split in I as (l1 & l2 & E). rewrite E in F.
     apply Forall2_middle in F as (f1 & (k, to) & f2 & -> & F1 & Fi & F2).
-    unfold outcome_of in Fi. apply in_split in J as (p1 & p2 & E2). rewrite E2 in Fi.
+    unfold fate_of in Fi. apply in_split in J as (p1 & p2 & E2). rewrite E2 in Fi.
     apply runs_split_channel in Fi as (_ & _ & _ & _ & _ & _ & L & B & _). easy.
   Qed.
 
@@ -711,9 +954,9 @@ Section Network.
       destruct (waits_upwards _ _ _ _ _ V I J) as (W & B).
       destruct (Compare_dec.lt_dec (length (waiting_in (queue_of fab c ts) (l1 ++ i :: l2)))
                                    (room (queue_of fab c ts))) as [D|D].
-      + destruct V as (outcomes & rec & F & _). cbn in F.
+      + destruct V as (fates & rec & F & _). cbn in F.
         apply Forall2_middle in F as (f1 & (k0, to) & f2 & -> & F1 & Fi & F2).
-        unfold outcome_of in Fi. rewrite P in Fi.
+        unfold fate_of in Fi. rewrite P in Fi.
         apply (runs_split_channel fab rk _ _ _ _ _ []) in Fi as (_ & _ & kc & tc & _ & C & _).
         inversion C; subst. eexists. eapply move_pass with (p1 := []); eauto.
       + rewrite Q in W. apply (IH (queue_of fab c ts)); [|lia].
@@ -751,7 +994,7 @@ Section Network.
               (sent s) receivers
       /\ Permutation (log s) (promised (sent s) receivers).
   Proof.
-    intros R E. apply reachable_invariant in R as (n & outcomes & rec & F & _ & W & P).
+    intros R E. apply reachable_invariant in R as (n & fates & rec & F & _ & W & P).
     rewrite E in *. inversion F; subst. cbn in P. rewrite app_nil_r in P. eauto.
   Qed.
 End Network.
@@ -769,19 +1012,37 @@ Qed.
 
 (** * The theorems *)
 
-Definition in_classes (classes : list class) (d : N) : Prop :=
-  d < 2 ^ 48 /\ exists c, In c classes /\ in_class c d = true.
+Lemma prepared_sound fab bits channels c : prepared fab (prepare fab bits channels) c = tables_of fab c.
+Proof.
+  unfold prepared, prepare.
+  assert (Sound : forall ready, (forall l, Map.find ready c = Some l -> l = tables_of fab c) ->
+    forall l, Map.find
+      (fold_left (fun m c => Map.add m c (tables_of fab c)) channels ready) c = Some l ->
+    l = tables_of fab c).
+  { induction channels as [|c' more IH]; [easy|]. intros ready Ready. cbn [fold_left]. apply IH.
+    intros l Found. apply find_added in Found as [(-> & ->)|Old]; [easy|now apply Ready]. }
+  destruct (Map.find _ c) as [l|] eqn:Found; [|reflexivity].
+  apply Sound in Found; [easy|]. intros l'. now rewrite find_empty.
+Qed.
 
-Lemma small d : d < 2 ^ 48 -> d <= exact.
-Proof. intros D. change exact with (N.pred (2 ^ 48)). now apply N.lt_le_pred. Qed.
+Lemma checked_followed fab rk fuel channels classes : check fab rk fuel channels classes = true ->
+  forall h d c, In h (hosts fab) -> In c classes -> in_class c d = true -> followed fab rk h d.
+Proof.
+  unfold check. cbv zeta. rewrite forallb_forall. intros Checked h d c Host Class Member.
+  eapply check_class_sound; [| |exact (Checked c Class)|exact Member|exact Host].
+  - intros c'. apply prepared_sound.
+  - apply find_empty.
+Qed.
+
+Definition in_classes (classes : list class) (d : N) : Prop :=
+  exists c, In c classes /\ in_class c d = true.
 
 (** Of frames to the addresses of some classes. *)
-Theorem check_sound fab rk max_tables fuel classes :
-  check fab rk max_tables fuel classes = true -> safe fab (in_classes classes).
+Theorem check_sound fab rk fuel channels classes :
+  check fab rk fuel channels classes = true -> safe fab (in_classes classes).
 Proof.
-  intros C. apply followed_safe with rk. intros h d I (D & c & P & F).
-  unfold check in C. rewrite forallb_forall in C.
-  eapply check_class_sound; eauto. now apply small.
+  intros Checked. apply followed_safe with rk. intros h d Host (c & Class & Member).
+  exact (checked_followed _ _ _ _ _ Checked h d c Host Class Member).
 Qed.
 
 (** A number agrees with a cube in some bits. *)
@@ -850,24 +1111,23 @@ Proof.
 Qed.
 
 (** Of frames to any address. *)
-Theorem check_all_sound fab rk max_tables fuel classes :
-  check_all fab rk max_tables fuel classes = true -> safe fab (fun d => d < 2 ^ 48).
+Theorem check_all_sound fab rk fuel channels classes :
+  check_all fab rk fuel channels classes = true -> safe fab (fun d => d < 2 ^ 48).
 Proof.
-  unfold check_all. rewrite !andb_true_iff. intros (((M & E) & V) & C).
-  apply followed_safe with rk. intros h d I D.
-  assert (X : exists c, In c classes /\ in_class c d = true).
-  { destruct (cover_sound 48 _ d V) as (p & P & Q).
-    apply in_map_iff in P as (c & <- & P).
+  unfold check_all. rewrite !andb_true_iff. intros (((Small & Exceptions) & Cover) & Checked).
+  apply followed_safe with rk. intros h d Host Address.
+  assert (Some_class : exists c, In c classes /\ in_class c d = true).
+  { destruct (cover_sound 48 _ d Cover) as (p & Cube & Bits).
+    apply in_map_iff in Cube as (c & <- & Class).
     apply in_some_class with c; auto.
-    apply fits_spec. intros i Hi. apply Q; [|easy].
-    rewrite forallb_forall in M. specialize (M c P). apply N.leb_le in M.
-    destruct (N.lt_ge_cases i (N.of_nat 48)) as [L|L]; [easy|].
-    rewrite <- (N.mod_small (snd (fst c)) (2 ^ 48)) in Hi.
-    - rewrite N.mod_pow2_bits_high in Hi; [discriminate|easy].
-    - apply N.le_lt_trans with (1 := M). reflexivity. }
-  destruct X as (c & P & F).
-  unfold check in C. rewrite forallb_forall in C.
-  eapply check_class_sound; eauto. now apply small.
+    apply fits_spec. intros i Mask. apply Bits; [|easy].
+    rewrite forallb_forall in Small. specialize (Small c Class). apply N.leb_le in Small.
+    destruct (N.lt_ge_cases i (N.of_nat 48)) as [Low|High]; [easy|].
+    rewrite <- (N.mod_small (snd (fst c)) (2 ^ 48)) in Mask.
+    - rewrite N.mod_pow2_bits_high in Mask; [discriminate|easy].
+    - apply N.le_lt_trans with (1 := Small). reflexivity. }
+  destruct Some_class as (c & Class & Member).
+  exact (checked_followed _ _ _ _ _ Checked h d c Host Class Member).
 Qed.
 
 Print Assumptions check_sound.

@@ -1,49 +1,18 @@
-type __ = Obj.t
-let __ = let rec f _ = Obj.repr f in Obj.repr f
+let rec length = function
+| [] -> 0
+| _ :: l' -> Stdlib.Int.succ (length l')
 
 let rec app l m =
   match l with
   | [] -> m
   | a :: l1 -> a :: (app l1 m)
 
-type comparison =
-| Eq
-| Lt
-| Gt
+let rec eqb = fun (a:int) (b:int) -> a = b
 
-let rec eqb n0 m =
-  (fun fO fS n -> if n=0 then fO () else fS (n-1))
-    (fun _ ->
-    (fun fO fS n -> if n=0 then fO () else fS (n-1))
-      (fun _ -> true)
-      (fun _ -> false)
-      m)
-    (fun n' ->
-    (fun fO fS n -> if n=0 then fO () else fS (n-1))
-      (fun _ -> false)
-      (fun m' -> eqb n' m')
-      m)
-    n0
-
-let rec leb n0 m =
-  (fun fO fS n -> if n=0 then fO () else fS (n-1))
-    (fun _ -> true)
-    (fun n' ->
-    (fun fO fS n -> if n=0 then fO () else fS (n-1))
-      (fun _ -> false)
-      (fun m' -> leb n' m')
-      m)
-    n0
-
-let ltb n0 m =
-  leb (Stdlib.Int.succ n0) m
+let ltb = fun (a:int) (b:int) -> a < b
 
 let eqb0 b1 b2 =
   if b1 then b2 else if b2 then false else true
-
-module type EqLtLe =
- sig
- end
 
 module type TotalLeBool' =
  sig
@@ -54,70 +23,35 @@ module type TotalLeBool' =
 
 module Pos =
  struct
-  let rec eqb p q =
+  let rec size_nat p =
     (fun f2p1 f2p f1 p ->
   if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-        (fun q0 -> eqb p0 q0)
-        (fun _ -> false)
-        (fun _ -> false)
-        q)
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-        (fun _ -> false)
-        (fun q0 -> eqb p0 q0)
-        (fun _ -> false)
-        q)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-        (fun _ -> false)
-        (fun _ -> false)
-        (fun _ -> true)
-        q)
+      (fun p0 -> Stdlib.Int.succ (size_nat p0))
+      (fun p0 -> Stdlib.Int.succ (size_nat p0))
+      (fun _ -> Stdlib.Int.succ 0)
       p
 
-  let rec eq_dec p x0 =
-    (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-        (fun p1 -> eq_dec p0 p1)
-        (fun _ -> false)
-        (fun _ -> false)
-        x0)
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-        (fun _ -> false)
-        (fun p1 -> eq_dec p0 p1)
-        (fun _ -> false)
-        x0)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-        (fun _ -> false)
-        (fun _ -> false)
-        (fun _ -> true)
-        x0)
-      p
  end
 
 module N =
  struct
-  let add = (+)
-
-  let compare = fun (a:int) (b:int) -> if a = b then Eq else if a < b then Lt else Gt
-
   let eqb = fun (a:int) (b:int) -> a = b
 
   let leb = fun (a:int) (b:int) -> a <= b
 
   let ltb = fun (a:int) (b:int) -> a < b
+
+  let div2 = fun (a:int) -> a lsr 1
+
+  let odd = fun (a:int) -> a land 1 = 1
+
+  let log2 = fun (a:int) -> let rec go n k = if n < 2 then k else go (n lsr 1) (k + 1) in go a 0
+
+  let size_nat n0 =
+    (fun f0 fp n -> if n=0 then f0 () else fp n)
+      (fun _ -> 0)
+      (fun p -> Pos.size_nat p)
+      n0
 
   let ldiff = fun (a:int) (b:int) -> a land (lnot b)
 
@@ -125,34 +59,12 @@ module N =
 
   let of_nat = fun (a:int) -> a
 
-  let eq_dec n0 m =
-    (fun f0 fp n -> if n=0 then f0 () else fp n)
-      (fun _ ->
-      (fun f0 fp n -> if n=0 then f0 () else fp n)
-        (fun _ -> true)
-        (fun _ -> false)
-        m)
-      (fun p ->
-      (fun f0 fp n -> if n=0 then f0 () else fp n)
-        (fun _ -> false)
-        (fun p0 -> Pos.eq_dec p p0)
-        m)
-      n0
-
   let setbit = fun (a:int) (b:int) -> a lor (1 lsl b)
+
+  let clearbit = fun (a:int) (b:int) -> a land (lnot (1 lsl b))
 
   let ones = fun (a:int) -> (1 lsl a) - 1
  end
-
-let rec nth n0 l default =
-  (fun fO fS n -> if n=0 then fO () else fS (n-1))
-    (fun _ -> match l with
-              | [] -> default
-              | x :: _ -> x)
-    (fun m -> match l with
-              | [] -> default
-              | _ :: t0 -> nth m t0 default)
-    n0
 
 let rec map f = function
 | [] -> []
@@ -184,55 +96,6 @@ let rec seq start len =
     (fun _ -> [])
     (fun len0 -> start :: (seq (Stdlib.Int.succ start) len0))
     len
-
-module Z =
- struct
-  let add = (+)
-
-  let opp = (~-)
-
-  let sub = (-)
-
-  let mul = ( * )
-
-  let compare = fun x y -> if x=y then Eq else if x<y then Lt else Gt
-
-  let leb x y =
-    match compare x y with
-    | Gt -> false
-    | _ -> true
-
-  let ltb x y =
-    match compare x y with
-    | Lt -> true
-    | _ -> false
-
-  let eqb x y =
-    (fun f0 fp fn z -> if z=0 then f0 () else if z>0 then fp z else fn (-z))
-      (fun _ ->
-      (fun f0 fp fn z -> if z=0 then f0 () else if z>0 then fp z else fn (-z))
-        (fun _ -> true)
-        (fun _ -> false)
-        (fun _ -> false)
-        y)
-      (fun p ->
-      (fun f0 fp fn z -> if z=0 then f0 () else if z>0 then fp z else fn (-z))
-        (fun _ -> false)
-        (fun q -> Pos.eqb p q)
-        (fun _ -> false)
-        y)
-      (fun p ->
-      (fun f0 fp fn z -> if z=0 then f0 () else if z>0 then fp z else fn (-z))
-        (fun _ -> false)
-        (fun _ -> false)
-        (fun q -> Pos.eqb p q)
-        y)
-      x
-
-  let max = fun (a:int) (b:int) -> if a < b then b else a
-
-  let eq_dec = fun (a:int) (b:int) -> a = b
- end
 
 let vid = function
 | [] -> 0
@@ -385,216 +248,38 @@ module Sort =
 
  end
 
-type 'x compare0 =
-| LT
-| EQ
-| GT
-
-module type OrderedType =
- sig
-  type t
-
-  val compare : t -> t -> t compare0
-
-  val eq_dec : t -> t -> bool
- end
-
-module type Int =
- sig
-  type t
-
-  val i2z : t -> int
-
-  val _0 : t
-
-  val _1 : t
-
-  val _2 : t
-
-  val _3 : t
-
-  val add : t -> t -> t
-
-  val opp : t -> t
-
-  val sub : t -> t -> t
-
-  val mul : t -> t -> t
-
-  val max : t -> t -> t
-
-  val eqb : t -> t -> bool
-
-  val ltb : t -> t -> bool
-
-  val leb : t -> t -> bool
-
-  val gt_le_dec : t -> t -> bool
-
-  val ge_lt_dec : t -> t -> bool
-
-  val eq_dec : t -> t -> bool
- end
-
-module Z_as_Int =
+module Map =
  struct
-  type t = int
-
-  let _0 =
-    0
-
-  let _1 =
-    1
-
-  let _2 =
-    ((fun p->2*p) 1)
-
-  let _3 =
-    ((fun p->1+2*p) 1)
-
-  let add =
-    Z.add
-
-  let opp =
-    Z.opp
-
-  let sub =
-    Z.sub
-
-  let mul =
-    Z.mul
-
-  let max =
-    Z.max
-
-  let eqb =
-    Z.eqb
-
-  let ltb =
-    Z.ltb
-
-  let leb =
-    Z.leb
-
-  let eq_dec =
-    Z.eq_dec
-
-  let gt_le_dec i j =
-    let b = Z.ltb j i in if b then true else false
-
-  let ge_lt_dec i j =
-    let b = Z.ltb i j in if b then false else true
-
-  let i2z n0 =
-    n0
- end
-
-module Coq_Raw =
- functor (I:Int) ->
- functor (X:OrderedType) ->
- struct
-  type key = X.t
-
-  type 'elt tree =
+  type 'a tree =
   | Leaf
-  | Node of 'elt tree * key * 'elt * 'elt tree * I.t
+  | Node of 'a tree * 'a option * 'a tree
 
-  let height = function
-  | Leaf -> I._0
-  | Node (_, _, _, _, h) -> h
+  let rec empty bits =
+    (fun fO fS n -> if n=0 then fO () else fS (n-1))
+      (fun _ -> Leaf)
+      (fun bits0 -> let half0 = empty bits0 in Node (half0, None, half0))
+      bits
 
-  let empty =
-    Leaf
+  let rec find t0 key =
+    match t0 with
+    | Leaf -> None
+    | Node (even0, value, odd0) ->
+      if N.eqb key 0
+      then value
+      else if N.odd key
+           then find odd0 (N.div2 key)
+           else find even0 (N.div2 key)
 
-  let rec find x = function
-  | Leaf -> None
-  | Node (l, y, d, r, _) ->
-    (match X.compare x y with
-     | LT -> find x l
-     | EQ -> Some d
-     | GT -> find x r)
-
-  let create l x e r =
-    Node (l, x, e, r, (I.add (I.max (height l) (height r)) I._1))
-
-  let assert_false =
-    create
-
-  let bal l x d r =
-    let hl = height l in
-    let hr = height r in
-    if I.gt_le_dec hl (I.add hr I._2)
-    then (match l with
-          | Leaf -> assert_false l x d r
-          | Node (ll, lx, ld, lr, _) ->
-            if I.ge_lt_dec (height ll) (height lr)
-            then create ll lx ld (create lr x d r)
-            else (match lr with
-                  | Leaf -> assert_false l x d r
-                  | Node (lrl, lrx, lrd, lrr, _) ->
-                    create (create ll lx ld lrl) lrx lrd (create lrr x d r)))
-    else if I.gt_le_dec hr (I.add hl I._2)
-         then (match r with
-               | Leaf -> assert_false l x d r
-               | Node (rl, rx, rd, rr, _) ->
-                 if I.ge_lt_dec (height rr) (height rl)
-                 then create (create l x d rl) rx rd rr
-                 else (match rl with
-                       | Leaf -> assert_false l x d r
-                       | Node (rll, rlx, rld, rlr, _) ->
-                         create (create l x d rll) rlx rld
-                           (create rlr rx rd rr)))
-         else create l x d r
-
-  let rec add x d = function
-  | Leaf -> Node (Leaf, x, d, Leaf, I._1)
-  | Node (l, y, d', r, h) ->
-    (match X.compare x y with
-     | LT -> bal (add x d l) y d' r
-     | EQ -> Node (l, y, d, r, h)
-     | GT -> bal l y d' (add x d r))
-
+  let rec add t0 key x =
+    match t0 with
+    | Leaf -> Leaf
+    | Node (even0, value, odd0) ->
+      if N.eqb key 0
+      then Node (even0, (Some x), odd0)
+      else if N.odd key
+           then Node (even0, value, (add odd0 (N.div2 key) x))
+           else Node ((add even0 (N.div2 key) x), value, odd0)
  end
-
-module IntMake =
- functor (I:Int) ->
- functor (X:OrderedType) ->
- struct
-  module Raw = Coq_Raw(I)(X)
-
-  let this b =
-    b
-
-  let empty =
-    Raw.empty
-
-  let add x e m =
-    Raw.add x e (this m)
-
-  let find x m =
-    Raw.find x (this m)
-
- end
-
-module Make =
- functor (X:OrderedType) ->
- IntMake(Z_as_Int)(X)
-
-module N_as_OT =
- struct
-  type t = int
-
-  let compare x y =
-    match N.compare x y with
-    | Eq -> EQ
-    | Lt -> LT
-    | Gt -> GT
-
-  let eq_dec =
-    N.eq_dec
- end
-
-module Memo = Make(N_as_OT)
 
 type tri =
 | Yes
@@ -622,32 +307,30 @@ let fits_class p c =
   then No
   else fits_cube p (Stdlib.fst c)
 
-let tri_and a b =
-  match a with
-  | Yes -> b
-  | No -> No
-  | Unknown -> (match b with
-                | Yes -> Unknown
-                | x -> x)
-
-let matches_cube r port meta d s ts =
-  if fits r.r_port port
-  then if fits r.r_meta meta
-       then if fits r.r_vid (vid ts)
-            then if fits r.r_pcp (pcp ts)
-                 then (match fits_class r.r_dst d with
-                       | Yes -> fits_cube r.r_src s
-                       | No -> No
-                       | Unknown -> tri_and Unknown (fits_cube r.r_src s))
-                 else No
+let matches_class r meta v p d s =
+  if fits r.r_meta meta
+  then if fits r.r_vid v
+       then if fits r.r_pcp p
+            then (match fits_class r.r_dst d with
+                  | Yes -> fits_cube r.r_src s
+                  | No -> No
+                  | Unknown ->
+                    (match fits_cube r.r_src s with
+                     | Yes -> Unknown
+                     | x -> x))
             else No
        else No
   else No
 
-type choice =
-| Miss
-| Hit of rule
-| Unclear
+type 'a answer =
+| Known of 'a
+| Divide of pattern
+| Refuse
+
+let undecided r d =
+  match fits_class r.r_dst d with
+  | Unknown -> Divide r.r_dst
+  | _ -> Refuse
 
 let pattern_eqb a b =
   (&&) (N.eqb (Stdlib.fst a) (Stdlib.fst b))
@@ -695,53 +378,142 @@ let does_as a b =
                 | Some _ -> false
                 | None -> true))
 
-let rec no_other r l port meta d s ts =
+let rec no_other r l meta v p d s =
   match l with
-  | [] -> true
+  | [] -> Known (Some r)
   | r' :: more ->
-    (match matches_cube r' port meta d s ts with
-     | No -> no_other r more port meta d s ts
-     | _ -> (&&) (does_as r' r) (no_other r more port meta d s ts))
+    (match matches_class r' meta v p d s with
+     | Yes -> if does_as r' r then no_other r more meta v p d s else Refuse
+     | No -> no_other r more meta v p d s
+     | Unknown ->
+       if does_as r' r then no_other r more meta v p d s else undecided r' d)
 
-let rec in_level l port meta d s ts =
+let rec in_level l meta v p d s =
   match l with
-  | [] -> Miss
+  | [] -> Known None
   | r :: more ->
-    (match matches_cube r port meta d s ts with
-     | Yes -> if no_other r more port meta d s ts then Hit r else Unclear
-     | No -> in_level more port meta d s ts
-     | Unknown -> Unclear)
+    (match matches_class r meta v p d s with
+     | Yes -> no_other r more meta v p d s
+     | No -> in_level more meta v p d s
+     | Unknown -> undecided r d)
 
-let rec in_table t0 port meta d s ts =
+let rec in_table t0 meta v p d s =
   match t0 with
-  | [] -> Miss
+  | [] -> Known None
   | level :: lower ->
-    (match in_level level port meta d s ts with
-     | Miss -> in_table lower port meta d s ts
+    (match in_level level meta v p d s with
+     | Known a ->
+       (match a with
+        | Some r -> Known (Some r)
+        | None -> in_table lower meta v p d s)
      | x -> x)
 
-let rec handle fuel sw port d s t0 meta ts =
-  match in_table (nth t0 sw.tables []) port meta d s ts with
-  | Miss -> Some []
-  | Hit r ->
-    (match apply sw port r.r_acts ts [] with
-     | Some p ->
-       let (ts', out0) = p in
-       (match r.r_goto with
-        | Some t' ->
-          ((fun fO fS n -> if n=0 then fO () else fS (n-1))
-             (fun _ -> None)
-             (fun fuel0 ->
-             if ltb t0 t'
-             then (match handle fuel0 sw port d s t' (written r.r_write meta)
-                           ts' with
-                   | Some out' -> Some (app out0 out')
-                   | None -> None)
-             else None)
-             fuel)
-        | None -> Some out0)
-     | None -> None)
-  | Unclear -> None
+let rules_of_port port t0 =
+  map (filter (fun r -> fits r.r_port port)) t0
+
+let rec handle sw port d s l at_table target0 meta ts =
+  match l with
+  | [] -> Known []
+  | t0 :: l0 ->
+    if eqb at_table target0
+    then (match in_table t0 meta (vid ts) (pcp ts) d s with
+          | Known a ->
+            (match a with
+             | Some r ->
+               (match apply sw port r.r_acts ts [] with
+                | Some p ->
+                  let (ts', out0) = p in
+                  (match r.r_goto with
+                   | Some next ->
+                     if ltb at_table next
+                     then (match handle sw port d s l0 (Stdlib.Int.succ
+                                   at_table) next (written r.r_write meta) ts' with
+                           | Known out' -> Known (app out0 out')
+                           | x -> x)
+                     else Refuse
+                   | None -> Known out0)
+                | None -> Refuse)
+             | None -> Known [])
+          | Divide p -> Divide p
+          | Refuse -> Refuse)
+    else handle sw port d s l0 (Stdlib.Int.succ at_table) target0 meta ts
+
+let half one d p =
+  let (value, mask) = Stdlib.fst d in
+  let bit = N.log2 (N.ldiff (Stdlib.snd p) mask) in
+  (((if one then N.setbit value bit else N.clearbit value bit),
+  (N.setbit mask bit)), (Stdlib.snd d))
+
+type outcome =
+| Exactly of int list
+| ToOwner
+
+let outcome_and a b =
+  match a with
+  | Exactly l ->
+    (match l with
+     | [] ->
+       (match b with
+        | Exactly l' -> Some (Exactly (app l l'))
+        | ToOwner -> Some ToOwner)
+     | _ :: _ ->
+       (match b with
+        | Exactly l' -> Some (Exactly (app l l'))
+        | ToOwner -> None))
+  | ToOwner ->
+    (match b with
+     | Exactly l -> (match l with
+                     | [] -> Some ToOwner
+                     | _ :: _ -> None)
+     | ToOwner -> None)
+
+let to_owner owners = function
+| Exactly l ->
+  (match l with
+   | [] -> (match owners with
+            | [] -> true
+            | _ :: _ -> false)
+   | h :: l0 ->
+     (match l0 with
+      | [] ->
+        (match owners with
+         | [] -> true
+         | w :: l1 -> (match l1 with
+                       | [] -> N.eqb h w
+                       | _ :: _ -> false))
+      | _ :: _ -> (match owners with
+                   | [] -> true
+                   | _ :: _ -> false)))
+| ToOwner -> true
+
+let rec list_eqb a b =
+  match a with
+  | [] -> (match b with
+           | [] -> true
+           | _ :: _ -> false)
+  | x :: a0 ->
+    (match b with
+     | [] -> false
+     | y :: b0 -> (&&) (N.eqb x y) (list_eqb a0 b0))
+
+let join owners owners' o o' =
+  match o with
+  | Exactly l ->
+    (match o' with
+     | Exactly l' ->
+       if list_eqb l l'
+       then Some o
+       else if (&&) (to_owner owners o) (to_owner owners' o')
+            then Some ToOwner
+            else None
+     | ToOwner ->
+       if (&&) (to_owner owners o) (to_owner owners' o')
+       then Some ToOwner
+       else None)
+  | ToOwner ->
+    if (&&) (to_owner owners o) (to_owner owners' o')
+    then Some ToOwner
+    else None
 
 type ranking = { rank : (int -> int); bound : int }
 
@@ -762,26 +534,30 @@ let rec stack_eqb a b =
 let rec assoc ts = function
 | [] -> None
 | p :: more ->
-  let (seen, f) = p in if stack_eqb ts seen then Some f else assoc ts more
+  let (seen, o) = p in if stack_eqb ts seen then Some o else assoc ts more
 
 let recall m c ts =
-  match Memo.find c m with
+  match Map.find m c with
   | Some l -> assoc ts l
   | None -> None
 
-let remember m c ts f =
-  Memo.add c ((ts, f) :: (match Memo.find c m with
-                          | Some l -> l
-                          | None -> [])) m
+let remember m c ts o =
+  Map.add m c ((ts, o) :: (match Map.find m c with
+                           | Some l -> l
+                           | None -> []))
 
-let arrive fab max_tables c d s ts =
+let owners_in fab d owners =
+  filter (fun h -> in_class d (fab.mac h)) owners
+
+let arrive fab rules c d s ts =
   let (at_switch, port) = fab.entering c in
-  (match handle max_tables (fab.switch_of at_switch) port d s 0 0 ts with
-   | Some copies -> Some (map (resolved fab at_switch) copies)
-   | None -> None)
+  (match handle (fab.switch_of at_switch) port d s (rules c) 0 0 0 ts with
+   | Known copies -> Known (map (resolved fab at_switch) copies)
+   | Divide p -> Divide p
+   | Refuse -> Refuse)
 
 let rec follow_all fab rk go from m = function
-| [] -> Some (m, (1, []))
+| [] -> Some (m, (Exactly []))
 | o :: more ->
   let (t0, ts) = o in
   (match t0 with
@@ -791,7 +567,9 @@ let rec follow_all fab rk go from m = function
         (match follow_all fab rk go from m more with
          | Some p ->
            let (m0, o0) = p in
-           let (k, to0) = o0 in Some (m0, ((N.add 1 k), (h :: to0)))
+           (match o0 with
+            | Exactly l -> Some (m0, (Exactly (h :: l)))
+            | ToOwner -> None)
          | None -> None)
       | _ :: _ -> None)
    | ToChannel c ->
@@ -800,35 +578,51 @@ let rec follow_all fab rk go from m = function
      then (match go m c ts with
            | Some p ->
              let (m0, o0) = p in
-             let (k, to0) = o0 in
              (match follow_all fab rk go from m0 more with
               | Some p0 ->
-                let (m1, o1) = p0 in
-                let (k', to') = o1 in
-                Some (m1, ((N.add (N.add 1 k) k'), (app to0 to')))
+                let (m1, o') = p0 in
+                (match outcome_and o0 o' with
+                 | Some o1 -> Some (m1, o1)
+                 | None -> None)
               | None -> None)
            | None -> None)
      else None
-   | Nowhere ->
-     (match follow_all fab rk go from m more with
-      | Some p ->
-        let (m0, o0) = p in let (k, to0) = o0 in Some (m0, ((N.add 1 k), to0))
-      | None -> None))
+   | Nowhere -> follow_all fab rk go from m more)
 
-let rec follow fab rk max_tables fuel d s m c ts =
+let rec follow fab rk rules blank fuel d owners s m c ts =
   match recall m c ts with
-  | Some f -> Some (m, f)
+  | Some o -> Some (m, o)
   | None ->
     ((fun fO fS n -> if n=0 then fO () else fS (n-1))
        (fun _ -> None)
        (fun fuel0 ->
-       match arrive fab max_tables c d s ts with
-       | Some outs ->
-         (match follow_all fab rk (follow fab rk max_tables fuel0 d s)
+       match arrive fab rules c d s ts with
+       | Known outs ->
+         (match follow_all fab rk
+                  (follow fab rk rules blank fuel0 d owners s)
                   (queue_of fab c ts) m outs with
-          | Some p -> let (m0, f) = p in Some ((remember m0 c ts f), f)
+          | Some p -> let (m0, o) = p in Some ((remember m0 c ts o), o)
           | None -> None)
-       | None -> None)
+       | Divide p ->
+         let part = fun d' ->
+           follow fab rk rules blank fuel0 d' (owners_in fab d' owners) s
+             blank c ts
+         in
+         let zero = half false d p in
+         let one = half true d p in
+         (match part zero with
+          | Some p0 ->
+            let (_, o) = p0 in
+            (match part one with
+             | Some p1 ->
+               let (_, o') = p1 in
+               (match join (owners_in fab zero owners)
+                        (owners_in fab one owners) o o' with
+                | Some o0 -> Some ((remember m c ts o0), o0)
+                | None -> None)
+             | None -> None)
+          | None -> None)
+       | Refuse -> None)
        fuel)
 
 module NOrder =
@@ -841,70 +635,68 @@ module NOrder =
 
 module NSort = Sort(NOrder)
 
-let rec list_eqb a b =
-  match a with
-  | [] -> (match b with
-           | [] -> true
-           | _ :: _ -> false)
-  | x :: a0 ->
-    (match b with
-     | [] -> false
-     | y :: b0 -> (&&) (N.eqb x y) (list_eqb a0 b0))
-
-let exact =
-  N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-    ((fun p->1+2*p) 1)))))
-
-let receives fab d of_class h to0 =
+let receives fab everybody d owners h o =
+  let other = fun r -> not (N.eqb r h) in
   if in_class d fab.broadcast
-  then list_eqb (NSort.sort (filter (fun r -> not (N.eqb r h)) fab.hosts))
-         (NSort.sort to0)
-  else (match of_class with
-        | [] -> true
-        | w :: l0 ->
-          (match l0 with
-           | [] ->
-             (||) (N.eqb w h)
-               (match to0 with
-                | [] -> false
-                | x :: l -> (match l with
-                             | [] -> N.eqb x w
-                             | _ :: _ -> false))
-           | _ :: _ -> false))
+  then (match owners with
+        | [] ->
+          (match o with
+           | Exactly l -> list_eqb (filter other everybody) (NSort.sort l)
+           | ToOwner -> false)
+        | _ :: _ -> false)
+  else to_owner (filter other owners) o
 
-let rec from_hosts fab rk max_tables fuel any_source d of_class m = function
+let rec from_one fab rk rules blank fuel fuel' everybody s h d owners m =
+  match arrive fab rules (fab.from_host h) d ((fab.mac h),
+          (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+            ((fun p->1+2*p) 1))))))) [] with
+  | Known outs ->
+    (match follow_all fab rk (follow fab rk rules blank fuel d owners s)
+             (queue_of fab (fab.from_host h) []) m outs with
+     | Some p ->
+       let (m0, o) = p in
+       if receives fab everybody d owners h o then Some m0 else None
+     | None -> None)
+  | Divide p ->
+    ((fun fO fS n -> if n=0 then fO () else fS (n-1))
+       (fun _ -> None)
+       (fun fuel'0 ->
+       let part = fun d' ->
+         from_one fab rk rules blank fuel fuel'0 everybody s h d'
+           (owners_in fab d' owners) blank
+       in
+       (match part (half false d p) with
+        | Some _ ->
+          (match part (half true d p) with
+           | Some _ -> Some m
+           | None -> None)
+        | None -> None))
+       fuel')
+  | Refuse -> None
+
+let rec from_hosts fab rk rules blank fuel everybody any_source d owners m = function
 | [] -> true
 | h :: more ->
-  let own = ((fab.mac h), exact) in
-  let s = if any_source then (0, 0) else own in
-  let m0 = if any_source then m else Memo.empty in
-  (match arrive fab max_tables (fab.from_host h) d own [] with
-   | Some outs ->
-     (match follow_all fab rk (follow fab rk max_tables fuel d s)
-              (queue_of fab (fab.from_host h) []) m0 outs with
-      | Some p ->
-        let (m1, o) = p in
-        let (_, to0) = o in
-        (&&) (receives fab d of_class h to0)
-          (from_hosts fab rk max_tables fuel any_source d of_class m1 more)
-      | None -> false)
+  let s =
+    if any_source
+    then (0, 0)
+    else ((fab.mac h),
+           (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+             ((fun p->1+2*p) 1)))))))
+  in
+  let m0 = if any_source then m else blank in
+  (match from_one fab rk rules blank fuel fuel everybody s h d owners m0 with
+   | Some m1 ->
+     from_hosts fab rk rules blank fuel everybody any_source d owners m1 more
    | None -> false)
 
-let check_class fab rk max_tables fuel d =
-  let of_class = filter (fun h -> in_class d (fab.mac h)) fab.hosts in
-  (&&)
-    (match of_class with
-     | [] -> true
-     | _ :: l ->
-       (match l with
-        | [] ->
-          (&&) (N.eqb (Stdlib.snd (Stdlib.fst d)) exact)
-            (not (in_class d fab.broadcast))
-        | _ :: _ -> false))
-    ((||)
-      (from_hosts fab rk max_tables fuel true d of_class Memo.empty fab.hosts)
-      (from_hosts fab rk max_tables fuel false d of_class Memo.empty
-        fab.hosts))
+let check_class fab rk rules blank fuel everybody d =
+  let owners = owners_in fab d fab.hosts in
+  (||)
+    (from_hosts fab rk rules blank fuel everybody true d owners blank
+      fab.hosts)
+    (from_hosts fab rk rules blank fuel everybody false d owners blank
+      fab.hosts)
 
 let dividing_bit bits decided cubes =
   let common =
@@ -944,9 +736,6 @@ let rec divided fuel bits decided cubes = match cubes with
 let cover bits cubes =
   divided bits bits 0 cubes
 
-let check fab rk max_tables fuel classes =
-  forallb (check_class fab rk max_tables fuel) classes
-
 let rec exceptions_follow = function
 | [] -> true
 | c :: more ->
@@ -954,12 +743,33 @@ let rec exceptions_follow = function
     (forallb (fun e -> existsb (pattern_eqb e) (map Stdlib.fst more))
       (Stdlib.snd c)) (exceptions_follow more)
 
-let check_all fab rk max_tables fuel classes =
+let tables_of fab c =
+  let (at_switch, port) = fab.entering c in
+  map (rules_of_port port) (fab.switch_of at_switch).tables
+
+let prepare fab bits channels =
+  fold_left (fun m c -> Map.add m c (tables_of fab c)) channels
+    (Map.empty bits)
+
+let prepared fab ready c =
+  match Map.find ready c with
+  | Some l -> l
+  | None -> tables_of fab c
+
+let check fab rk fuel channels classes =
+  let bits = N.size_nat (N.of_nat (length channels)) in
+  let rules = prepared fab (prepare fab bits channels) in
+  let everybody = NSort.sort fab.hosts in
+  forallb (check_class fab rk rules (Map.empty bits) fuel everybody) classes
+
+let check_all fab rk fuel channels classes =
   (&&)
     ((&&)
       ((&&)
-        (forallb (fun c -> N.leb (Stdlib.snd (Stdlib.fst c)) exact) classes)
-        (exceptions_follow classes))
+        (forallb (fun c ->
+          N.leb (Stdlib.snd (Stdlib.fst c))
+            (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+              ((fun p->1+2*p) 1))))))) classes) (exceptions_follow classes))
       (cover (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
@@ -973,4 +783,4 @@ let check_all fab rk max_tables fuel classes =
         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
         (Stdlib.Int.succ 0))))))))))))))))))))))))))))))))))))))))))))))))
-        (map Stdlib.fst classes))) (check fab rk max_tables fuel classes)
+        (map Stdlib.fst classes))) (check fab rk fuel channels classes)

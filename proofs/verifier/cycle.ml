@@ -24,12 +24,12 @@ let check_wait folder fabric (wait : Proof_file.wait) =
   let channels = List.map (channel folder) wait.via in
   if List.hd channels <> fabric.from_host sender then
     refused "the channels of a frame from %s begin with %s" wait.host wait.host;
-  let d = ((wait.destination, exact), []) and s = (wait.source, exact) in
+  let d = ((wait.destination, ones 48), []) and s = (wait.source, ones 48) in
   let step from next ts =
-    match arrive fabric (Folder.max_tables folder) from d s ts with
-    | None ->
+    match arrive fabric (tables_of fabric) from d s ts with
+    | Divide _ | Refuse ->
       refused "%s: rules do not decide about this frame" folder.channel_names.(from)
-    | Some outs ->
+    | Known outs ->
       List.filter_map (fun (target, ts') -> if target = ToChannel next then Some ts' else None)
         outs in
   (* Frames as (tags on the last channel but one, tags on the last). *)

@@ -25,23 +25,25 @@ let place walk switch (rule : rule) =
   | Some entry -> Printf.sprintf "%s.flows:%d" walk.folder.switch_names.(switch) entry.line
   | None -> walk.folder.switch_names.(switch)
 
-(* Why the rules of a table do not decide about a class of frames. *)
-let undecided walk switch table port meta d s ts =
-  let matches rule = matches_cube rule port meta d s ts in
+(* Rules tell the destinations of a class that fit a pattern from the others. *)
+exception Divided of pattern
+
+(* Rules of a table that do not decide about a class: of one priority, they match it and differ. *)
+let undecided walk switch (rules : table) meta d s ts =
+  let matches rule = matches_class rule meta (vid ts) (pcp ts) d s <> No in
   let name rule = place walk switch rule in
   let rec look = function
-    | [] -> stop "%s: table %d" walk.folder.switch_names.(switch) table
+    | [] -> stop "%s: the rules do not decide" walk.folder.switch_names.(switch)
     | level :: lower ->
-      (match List.filter (fun rule -> matches rule <> No) level with
+      (match List.filter matches level with
        | [] -> look lower
        | first :: others ->
-         (match List.find_opt (fun rule -> matches rule = Unknown) (first :: others) with
-          | Some rule -> stop "%s: the rule matches only some frames of the class" (name rule)
-          | None ->
-            let other = List.find (fun rule -> not (does_as rule first)) others in
+         (match List.find_opt (fun rule -> not (does_as rule first)) others with
+          | None -> look lower
+          | Some other ->
             stop "%s and %s: rules of one priority match the same frames and differ" (name first)
               (name other))) in
-  look (List.nth (walk.fabric.switch_of switch).tables table)
+  look rules
 
 (* The copies that leave a switch, each with the last rule that sent it. *)
 let rec copies walk switch table port meta d s ts =
@@ -49,13 +51,15 @@ let rec copies walk switch table port meta d s ts =
   if walk.steps > max_steps then stop "copies multiply";
   let held = walk.fabric.switch_of switch in
   let rules = if table < List.length held.tables then List.nth held.tables table else [] in
-  match in_table rules port meta d s ts with
-  | Unclear -> undecided walk switch table port meta d s ts
-  | Miss ->
+  let rules = rules_of_port port rules in
+  match in_table rules meta (vid ts) (pcp ts) d s with
+  | Divide pattern -> raise (Divided pattern)
+  | Refuse -> undecided walk switch rules meta d s ts
+  | Known None ->
     walk.dropped <-
       Printf.sprintf "%s: no rule of table %d matches" walk.folder.switch_names.(switch) table;
     []
-  | Hit rule ->
+  | Known (Some rule) ->
     let name = place walk switch rule in
     (match apply held port rule.r_acts ts [] with
      | None -> stop "%s: the actions cannot be applied to the frame" name
@@ -92,11 +96,12 @@ let rec follow walk channel d s ts rank name =
 (* Whom a frame of a class from a host reaches; None if it may be anybody. *)
 let wanted walk d host =
   let fabric = walk.fabric in
-  if in_class d fabric.broadcast then Some (List.filter (fun other -> other <> host) fabric.hosts)
+  let others = List.filter (fun other -> other <> host) fabric.hosts in
+  if in_class d fabric.broadcast then Some others
   else
-    match List.filter (fun other -> in_class d (fabric.mac other)) fabric.hosts with
+    match List.filter (fun other -> in_class d (fabric.mac other)) others with
     | [] -> None
-    | owners -> if owners = [ host ] then None else Some owners
+    | owners -> Some owners
 
 let names walk hosts =
   let all = List.map (Folder.host_name walk.folder) (List.sort compare hosts) in
@@ -106,33 +111,34 @@ let names walk hosts =
     let more = List.length all - List.length shown in
     String.concat ", " shown ^ if more > 0 then Printf.sprintf " and %d more" more else ""
 
-let from_host walk d host =
+let rec from_host walk d host =
   walk.received <- [];
   walk.dropped <- "";
   let channel = walk.fabric.from_host host in
   let rank = walk.ranking.rank (queue_of walk.fabric channel []) in
-  follow walk channel d (walk.fabric.mac host, exact) [] rank (walk.queue_name channel []);
-  match wanted walk d host with
-  | Some owners when List.sort compare owners <> List.sort compare walk.received ->
-    stop "the frame reaches %s, but is for %s%s" (names walk walk.received) (names walk owners)
-      (if walk.dropped = "" then "" else Printf.sprintf " (%s)" walk.dropped)
-  | _ -> ()
+  let source = (walk.fabric.mac host, Text.ones 48) in
+  match follow walk channel d source [] rank (walk.queue_name channel []) with
+  | exception Divided pattern ->
+    from_host walk (half false d pattern) host;
+    from_host walk (half true d pattern) host
+  | () ->
+    (match wanted walk d host with
+     | Some owners when List.sort compare owners <> List.sort compare walk.received ->
+       stop "the frame reaches %s, but is for %s%s" (names walk walk.received) (names walk owners)
+         (if walk.dropped = "" then "" else Printf.sprintf " (%s)" walk.dropped)
+     | _ -> ())
 
 let of_class walk d =
   let destination = "frames to " ^ Text.class_text d in
-  let owners = List.filter (fun host -> in_class d (walk.fabric.mac host)) walk.fabric.hosts in
-  if List.length owners > 1 then
-    Printf.sprintf "%s: the class has the addresses of %s" destination (names walk owners)
-  else
-    let from host =
-      match from_host walk d host with
-      | () -> None
-      | exception Stopped message ->
-        Some (Printf.sprintf "%s from %s: %s" destination (Folder.host_name walk.folder host)
-                message) in
-    match List.find_map from walk.fabric.hosts with
-    | Some message -> message
-    | None -> destination ^ ": the class does not divide what the rules divide"
+  let from host =
+    match from_host walk d host with
+    | () -> None
+    | exception Stopped message ->
+      Some (Printf.sprintf "%s from %s: %s" destination (Folder.host_name walk.folder host)
+              message) in
+  match List.find_map from walk.fabric.hosts with
+  | Some message -> message
+  | None -> destination ^ ": the checker does not follow what the rules divide"
 
 (* The reason, if [check_all] has refused these classes. *)
 let reason folder fabric ranking queue_name accepts_class classes =

@@ -13,11 +13,18 @@ type t = {
   switches : switch array;
 }
 
+(* By one number for switch and port: the checker asks at each hop. *)
+module Ends = Hashtbl.Make (struct
+    type t = int
+    let equal (a : int) b = a = b
+    let hash end_ = ((end_ lsr 32) * 37) + (end_ land 0xffffffff)
+  end)
+
+let end_key (switch, port) = (switch lsl 32) lor port
+
 let hosts folder = Array.length folder.channel_names - folder.first_host
 let host_name folder host = folder.channel_names.(folder.first_host + host)
 let rules folder = Array.fold_left (fun n entries -> n + List.length entries) 0 folder.entries
-let max_tables folder =
-  Array.fold_left (fun n switch -> max n (List.length switch.tables)) 0 folder.switches
 
 (* Files that count, sorted by name. *)
 let file_names path =
@@ -76,11 +83,11 @@ let fabric_of_json top =
       let port = below Openflow.port_limit (Json.number port_key value) in
       if port = 0 then unreadable "port 0 of %s" name;
       (switch, port) in
-  let behind = Hashtbl.create 1000 and name (switch, port) =
+  let behind = Ends.create 1000 and name (switch, port) =
     Printf.sprintf "%s:%d" switch_names.(switch) port in
   let attach end_ target =
-    if Hashtbl.mem behind end_ then unreadable "port %s occurs twice" (name end_);
-    Hashtbl.add behind end_ target in
+    if Ends.mem behind (end_key end_) then unreadable "port %s occurs twice" (name end_);
+    Ends.add behind (end_key end_) target in
   (* A channel enters where its link ends, and is named by where it begins. *)
   let entering = ref [] and channel_names = ref [] and count = ref 0 in
   let add_channel enters channel_name =
@@ -116,7 +123,7 @@ let fabric_of_json top =
   let fabric switches queue =
     { switch_of = Array.get switches;
       leaving = (fun switch port ->
-          Option.value (Hashtbl.find_opt behind (switch, port)) ~default:Nowhere);
+          Option.value (Ends.find_opt behind (end_key (switch, port))) ~default:Nowhere);
       entering = Array.get entering;
       from_host = (fun host -> first_host + host);
       hosts = List.init (Array.length macs) Fun.id;

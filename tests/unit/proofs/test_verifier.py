@@ -127,12 +127,6 @@ def damaged_and_judged(folder: Path, name: str, old: str, new: str) -> Judgement
         ),
         (
             "s1.flows",
-            "eth_dst=02:00:00:00:01:01",
-            "eth_dst=02:00:00:00:01:01/ff:ff:00:ff:ff:ff",
-            r"frames to 02:00:\S+ from h\d: s1\.flows:\d+: the rule matches only some frames",
-        ),
-        (
-            "s1.flows",
             "goto_table:1",
             "goto_table:0",
             r"s1\.flows:\d+: goto_table leads backwards",
