@@ -21,13 +21,13 @@ FAULTS = (
     Fault("no rank", "(rank rk from <? next) && (next <=? bound rk)", "(next <=? bound rk)"),
     Fault(
         "rules of one priority may differ",
-        "Yes => if no_other r more port meta d s ts then Hit r else Unclear",
-        "Yes => Hit r",
+        "      | Yes => no_other r more meta v p d s\n",
+        "      | Yes => Known (Some r)\n",
     ),
     Fault(
         "a rule for some frames is one for none",
-        "      | Unknown => Unclear\n",
-        "      | Unknown => in_level more port meta d s ts\n",
+        "      | Unknown => undecided r d\n",
+        "      | Unknown => in_level more meta v p d s\n",
     ),
     Fault(
         "a rule for some frames is one for all",
@@ -35,20 +35,20 @@ FAULTS = (
         "then Yes",
     ),
     Fault("tags are forgotten", "if stack_eqb ts seen then", "if true then"),
-    Fault(
-        "receivers are not compared",
-        "| [w] => (w =? h) || match to with [x] => x =? w | _ => false end",
-        "| [w] => true",
-    ),
+    Fault("an owner is not compared", "| Exactly [h], [w] => h =? w", "| Exactly [h], [w] => true"),
     Fault(
         "broadcasts are not compared",
-        "then list_eqb (NSort.sort (filter (fun r => negb (r =? h)) (hosts fab))) (NSort.sort to)",
-        "then true",
+        "| [], Exactly l => list_eqb (filter other everybody) (NSort.sort l)",
+        "| [], Exactly l => true",
     ),
     Fault(
         "frames may arrive tagged",
-        "    | (ToHost h, []) :: more =>",
-        "    | (ToHost h, _) :: more =>",
+        "    | (ToHost _, _ :: _) :: _ => None\n",
+        "    | (ToHost h, _ :: _) :: more =>\n"
+        "        match follow_all go from m more with\n"
+        "        | Some (m, Exactly l) => Some (m, Exactly (h :: l))\n"
+        "        | _ => None\n"
+        "        end\n",
     ),
     Fault("exceptions are not covered", "&& exceptions_follow classes", ""),
     Fault("addresses are not covered", "&& cover 48 (map fst classes)", ""),
@@ -58,36 +58,36 @@ FAULTS = (
         "",
     ),
     Fault(
-        "a class may have several hosts",
-        "    | _ => false\n    end\n    && (from_hosts",
-        "    | _ => true\n    end\n    && (from_hosts",
+        "different outcomes of two parts are one",
+        "if list_eqb l l' then Some o",
+        "if true then Some o",
     ),
     Fault(
-        "a class of a host may have other addresses",
-        "[_] => (snd (fst d) =? exact) && negb (in_class d (broadcast fab))",
-        "[_] => negb (in_class d (broadcast fab))",
+        "one part of a class stands for both",
+        "| Some (_, o), Some (_, o') =>",
+        "| Some (_, o), _ => let o' := o in",
     ),
     Fault(
         "what one source does is taken for others",
-        "let m := if any_source then m else Memo.empty _ in",
+        "let m := if any_source then m else blank in",
         "",
     ),
-    Fault("a table may send backwards", "if Nat.ltb t t' then", "if true then"),
+    Fault("a table may send backwards", "if Nat.ltb at_table next then", "if true then"),
     Fault(
         "the metadata are not written",
-        "handle fuel sw port d s t' (written (r_write r) meta) ts'",
-        "handle fuel sw port d s t' meta ts'",
+        "handle sw port d s l (S at_table) next (written (r_write r) meta) ts'",
+        "handle sw port d s l (S at_table) next meta ts'",
+    ),
+    Fault("the priority of a VLAN is not matched", "if fits (r_pcp r) p then", "if true then"),
+    Fault("copies of a later table are lost", "Known (out ++ out')", "Known out'"),
+    Fault(
+        "a memo of a part is one of the class",
+        "follow fuel d' (owners_in d' owners) s blank c ts in",
+        "follow fuel d' (owners_in d' owners) s m c ts in",
     ),
     Fault(
-        "the priority of a VLAN is not matched", "if fits (r_pcp r) (pcp ts) then", "if true then"
-    ),
-    Fault("copies of a later table are lost", "Some (out ++ out')", "Some out'"),
-    Fault(
-        "the second of two copies is not followed",
-        "match follow_all go from m more with\n"
-        "              | None => None | Some (m, (k', to')) => "
-        "Some (m, (1 + k + k', to ++ to'))\n"
-        "              end",
-        "Some (m, (1 + k, to))",
+        "rules of other ports count as missing",
+        "map (filter (fun r => fits (r_port r) port)) t",
+        "map (filter (fun r => fits (r_port r) (port + 1))) t",
     ),
 )
