@@ -99,46 +99,57 @@ Fixpoint actions_eqb (a b : list action) : bool :=
   | _, _ => false
   end.
 
+Fixpoint patterns_eqb (a b : list pattern) : bool :=
+  match a, b with
+  | [], [] => true
+  | x :: a, y :: b => pattern_eqb x y && patterns_eqb a b
+  | _, _ => false
+  end.
+
 Definition does_as (a b : rule) : bool :=
   actions_eqb (r_acts a) (r_acts b) && pattern_eqb (r_write a) (r_write b)
+  && patterns_eqb (r_writes a) (r_writes b)
   && match r_goto a, r_goto b with
      | None, None => true
      | Some x, Some y => Nat.eqb x y
      | _, _ => false
      end.
 
-(** [r], if all rules that may match as well do the same. *)
-Fixpoint no_other (r : rule) (l : list rule) (meta v p : N) (d : class) (s : pattern)
-  : answer (option rule) :=
+(** The rules of one priority that match; of those that do the same, one. *)
+Fixpoint in_level (l : list rule) (meta v p : N) (d : class) (s : pattern) : answer (list rule) :=
   match l with
-  | [] => Known (Some r)
-  | r' :: more =>
-      match matches_class r' meta v p d s with
-      | No => no_other r more meta v p d s
-      | Yes => if does_as r' r then no_other r more meta v p d s else Refuse
-      | Unknown => if does_as r' r then no_other r more meta v p d s else undecided r' d
-      end
-  end.
-
-Fixpoint in_level (l : list rule) (meta v p : N) (d : class) (s : pattern) : answer (option rule) :=
-  match l with
-  | [] => Known None
+  | [] => Known []
   | r :: more =>
       match matches_class r meta v p d s with
       | No => in_level more meta v p d s
-      | Yes => no_other r more meta v p d s
+      | Yes =>
+          match in_level more meta v p d s with
+          | Known hits => Known (if existsb (does_as r) hits then hits else r :: hits)
+          | other => other
+          end
       | Unknown => undecided r d
       end
   end.
 
-(** The rule that counts; None: none matches. *)
-Fixpoint in_table (t : table) (meta v p : N) (d : class) (s : pattern) : answer (option rule) :=
+(** The rules that may count; none if none matches. *)
+Fixpoint in_table (t : table) (meta v p : N) (d : class) (s : pattern) : answer (list rule) :=
   match t with
-  | [] => Known None
+  | [] => Known []
   | level :: lower =>
       match in_level level meta v p d s with
-      | Known None => in_table lower meta v p d s
+      | Known [] => in_table lower meta v p d s
       | decided => decided
+      end
+  end.
+
+(** All answers together, if all are known. *)
+Fixpoint collect {A B} (f : A -> answer (list B)) (l : list A) : answer (list B) :=
+  match l with
+  | [] => Known []
+  | x :: l =>
+      match f x with
+      | Known a => match collect f l with Known b => Known (a ++ b) | other => other end
+      | other => other
       end
   end.
 
@@ -146,33 +157,37 @@ Fixpoint in_table (t : table) (meta v p : N) (d : class) (s : pattern) : answer 
 Definition rules_of_port (port : N) (t : table) : table :=
   map (filter (fun r => fits (r_port r) port)) t.
 
-(** [l]: the tables from number [at_table] on, of which the frame enters [target]. *)
+(** The copies that may leave: one list for each choice. [l]: the tables from number [at_table] on,
+    of which the frame enters [target]. *)
 Fixpoint handle (sw : switch) (port : N) (d : class) (s : pattern) (l : list table)
-  (at_table target : nat) (meta : N) (ts : stack) : answer (list copy) :=
+  (at_table target : nat) (meta : N) (ts : stack) : answer (list (list copy)) :=
   match l with
-  | [] => Known []
+  | [] => Known [[]]
   | t :: l =>
       if Nat.eqb at_table target then
         match in_table t meta (vid ts) (pcp ts) d s with
         | Refuse => Refuse
         | Divide p => Divide p
-        | Known None => Known []
-        | Known (Some r) =>
-            match apply sw port (r_acts r) ts [] with
-            | None => Refuse
-            | Some (ts', out) =>
-                match r_goto r with
-                | None => Known out
-                | Some next =>
-                    if Nat.ltb at_table next then
-                      match handle sw port d s l (S at_table) next (written (r_write r) meta) ts'
-                      with
-                      | Known out' => Known (out ++ out')
-                      | other => other
-                      end
-                    else Refuse
-                end
-            end
+        | Known [] => Known [[]]
+        | Known hits =>
+            let from_table next ts' out w :=
+              match handle sw port d s l (S at_table) next (written w meta) ts' with
+              | Known outs => Known (map (app out) outs)
+              | other => other
+              end in
+            let effect_of r (e : effect) :=
+              match e with
+              | None => Refuse
+              | Some (ts', out) =>
+                  match r_goto r with
+                  | None => Known [out]
+                  | Some next =>
+                      if Nat.ltb at_table next
+                      then collect (from_table next ts' out) (r_write r :: r_writes r)
+                      else Refuse
+                  end
+              end in
+            collect (fun r => collect (effect_of r) (apply sw port (r_acts r) ts [])) hits
         end
       else handle sw port d s l (S at_table) target meta ts
   end.
@@ -186,8 +201,7 @@ Definition half (one : bool) (d : class) (p : pattern) : class :=
   let bit := N.log2 (N.ldiff (snd p) mask) in
   ((if one then N.setbit value bit else N.clearbit value bit, N.setbit mask bit), snd d).
 
-(** Who receives a frame of a class: a list of hosts; or the one to whose address it is sent, and
-    anybody if there is no such host. *)
+(** Who receives a frame of a class: a list of hosts; or those to whose address it is sent. *)
 Inductive outcome := Exactly (l : list N) | ToOwner.
 
 Definition outcome_and (a b : outcome) : option outcome :=
@@ -197,7 +211,8 @@ Definition outcome_and (a b : outcome) : option outcome :=
   | _, _ => None
   end.
 
-(** [owners]: the hosts whose address is in the class. *)
+(** Whether it is the owner of the address who receives a frame. [owners]: the hosts whose address is
+    in the class. Frames that are for nobody may reach anybody. *)
 Definition to_owner (owners : list N) (o : outcome) : bool :=
   match o, owners with
   | ToOwner, _ | _, [] => true
@@ -212,13 +227,25 @@ Fixpoint list_eqb (a b : list N) : bool :=
   | _, _ => false
   end.
 
-(** The outcome of a class from those of two parts with these owners. *)
-Definition join (owners owners' : list N) (o o' : outcome) : option outcome :=
+(** The same, but frames that are for nobody reach nobody. [address]: of a host. *)
+Definition only_owner (address : N -> N) (d : class) (owners : list N) (o : outcome) : bool :=
+  match o, owners with
+  | ToOwner, _ | Exactly [], [] => true
+  | Exactly [h], [w] =>
+      (h =? w) && (snd (fst d) =? N.ones 48) && (fst (fst d) =? address w)
+      && (address w <=? N.ones 48)
+  | _, _ => false
+  end.
+
+(** The outcome of frames that are of one class, or of another, with these owners. *)
+Definition join (address : N -> N) (d d' : class) (owners owners' : list N) (o o' : outcome)
+  : option outcome :=
+  let owner :=
+    if only_owner address d owners o && only_owner address d' owners' o'
+    then Some ToOwner else None in
   match o, o' with
-  | Exactly l, Exactly l' =>
-      if list_eqb l l' then Some o
-      else if to_owner owners o && to_owner owners' o' then Some ToOwner else None
-  | _, _ => if to_owner owners o && to_owner owners' o' then Some ToOwner else None
+  | Exactly l, Exactly l' => if list_eqb l l' then Some o else owner
+  | _, _ => owner
   end.
 
 (** * Following *)
@@ -254,10 +281,10 @@ Section Follow.
   Definition owners_in (d : class) (owners : list N) : list N :=
     filter (fun h => in_class d (mac fab h)) owners.
 
-  Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : answer (list out) :=
+  Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : answer (list (list out)) :=
     let (at_switch, port) := entering fab c in
     match handle (switch_of fab at_switch) port d s (rules c) 0 0 0 ts with
-    | Known copies => Known (map (resolved fab at_switch) copies)
+    | Known choices => Known (map (map (resolved fab at_switch)) choices)
     | Divide p => Divide p
     | Refuse => Refuse
     end.
@@ -289,6 +316,27 @@ Section Follow.
         else None
     end.
 
+  (** All choices have to lead to the same receivers. *)
+  Fixpoint follow_each (go : memo -> N -> stack -> option (memo * outcome)) (from : N) (d : class)
+    (owners : list N) (m : memo) (choices : list (list out)) : option (memo * outcome) :=
+    match choices with
+    | [] => None
+    | [outs] => follow_all go from m outs
+    | outs :: more =>
+        match follow_all go from m outs with
+        | None => None
+        | Some (m, o) =>
+            match follow_each go from d owners m more with
+            | None => None
+            | Some (m, o') =>
+                match join (mac fab) d d owners owners o o' with
+                | None => None
+                | Some o => Some (m, o)
+                end
+            end
+        end
+    end.
+
   (** [owners]: the hosts whose address is in the class. *)
   Fixpoint follow (fuel : nat) (d : class) (owners : list N) (s : pattern) (m : memo) (c : N)
     (ts : stack) : option (memo * outcome) :=
@@ -300,8 +348,9 @@ Section Follow.
         | S fuel =>
             match arrive c d s ts with
             | Refuse => None
-            | Known outs =>
-                match follow_all (follow fuel d owners s) (queue_of fab c ts) m outs with
+            | Known choices =>
+                match follow_each (follow fuel d owners s) (queue_of fab c ts) d owners m choices
+                with
                 | None => None
                 | Some (m, o) => Some (remember m c ts o, o)
                 end
@@ -311,7 +360,8 @@ Section Follow.
                 let one := half true d p in
                 match part zero, part one with
                 | Some (_, o), Some (_, o') =>
-                    match join (owners_in zero owners) (owners_in one owners) o o' with
+                    match join (mac fab) zero one (owners_in zero owners) (owners_in one owners) o o'
+                    with
                     | None => None
                     | Some o => Some (remember m c ts o, o)
                     end
@@ -353,9 +403,9 @@ Section Check.
     (owners : list N) (m : memo) : option memo :=
     match arrive fab rules (from_host fab h) d (mac fab h, N.ones 48) [] with
     | Refuse => None
-    | Known outs =>
-        match follow_all fab rk (follow fab rk rules blank fuel d owners s)
-                (queue_of fab (from_host fab h) []) m outs with
+    | Known choices =>
+        match follow_each fab rk (follow fab rk rules blank fuel d owners s)
+                (queue_of fab (from_host fab h) []) d owners m choices with
         | None => None
         | Some (m, o) => if receives everybody d owners h o then Some m else None
         end

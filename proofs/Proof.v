@@ -123,21 +123,58 @@ Proof.
   destruct x, y; cbn in E; try discriminate; try reflexivity; apply N.eqb_eq in E; now subst.
 Qed.
 
-Lemma does_as_eq a b : does_as a b = true ->
-  r_acts a = r_acts b /\ r_write a = r_write b /\ r_goto a = r_goto b.
+Lemma patterns_eqb_eq a : forall b, patterns_eqb a b = true -> a = b.
 Proof.
-  unfold does_as. rewrite !andb_true_iff. intros ((A & W) & G).
-  split; [now apply actions_eqb_eq|]. split; [now apply pattern_eqb_eq|].
-  destruct (r_goto a), (r_goto b); try discriminate; [|reflexivity].
-  apply PeanoNat.Nat.eqb_eq in G. now subst.
+  induction a as [|x a IH]; intros [|y b]; cbn; try easy.
+  rewrite andb_true_iff. intros (Same & Rest). now rewrite (pattern_eqb_eq _ _ Same), (IH _ Rest).
 Qed.
 
-(** Another rule that may count has the same effect, by [unique]. *)
-Ltac same_effect unique :=
-  match goal with
-  | Counts : may_count _ _ _ _ _ _ _ |- _ =>
-      apply unique in Counts as (Acts & Write & Goto); rewrite ?Acts, ?Write, ?Goto in *
-  end.
+(** Rules of which it does not matter which one counts. *)
+Definition alike (a b : rule) : Prop :=
+  r_acts a = r_acts b /\ r_write a = r_write b /\ r_writes a = r_writes b /\ r_goto a = r_goto b.
+
+Lemma does_as_alike a b : does_as a b = true -> alike a b.
+Proof.
+  unfold does_as. rewrite !andb_true_iff. intros (((Acts & Write) & Writes) & Goto).
+  split; [now apply actions_eqb_eq|]. split; [now apply pattern_eqb_eq|].
+  split; [now apply patterns_eqb_eq|].
+  destruct (r_goto a), (r_goto b); try discriminate; [|reflexivity].
+  apply PeanoNat.Nat.eqb_eq in Goto. now subst.
+Qed.
+
+Lemma collect_sound A B (f : A -> answer (list B)) l : forall all, collect f l = Known all ->
+  (forall x, In x l -> exists some, f x = Known some /\ incl some all)
+  /\ forall y, In y all -> exists x some, In x l /\ f x = Known some /\ In y some.
+Proof.
+  induction l as [|x l IH]; cbn [collect]; intros all Collect.
+  - injection Collect as <-. easy.
+  - destruct (f x) as [a| |] eqn:First; try discriminate.
+    destruct (collect f l) as [b| |] eqn:Rest; try discriminate. injection Collect as <-.
+    destruct (IH b eq_refl) as (Each & Only). split.
+    + intros x' [<-|Member]; [exists a; split; [easy|now apply incl_appl, incl_refl]|].
+      destruct (Each x' Member) as (some & Known_some & Incl). exists some. split; [easy|].
+      now apply incl_appr.
+    + intros y Member. apply in_app_or in Member as [Member|Member].
+      * exists x, a. split; [now left|easy].
+      * destruct (Only y Member) as (x' & some & In_l & Known_some & In_some).
+        exists x', some. split; [now right|easy].
+Qed.
+
+(** Actions have some effect, if it is not defined. *)
+Lemma apply_some sw port acts : forall ts out, exists e, In e (apply sw port acts ts out).
+Proof.
+  induction acts as [|action acts IH]; intros ts out; cbn [apply].
+  - eexists. now left.
+  - destruct action; try (destruct (bucket port _ ts out) as [(ts', out')|]; [apply IH|];
+      eexists; now left).
+    destruct (group_of g (groups sw)) as [[content|content]|].
+    + destruct (buckets port content ts out); [apply IH|]. eexists. now left.
+    + destruct content as [|one others]; [apply IH|]. cbn [flat_map].
+      destruct (bucket port one ts out) as [(ts', out')|].
+      * destruct (IH ts out') as (e & Effect). exists e. apply in_or_app. now left.
+      * eexists. now left.
+    + eexists. now left.
+Qed.
 
 Section Frames.
   Variables (dc : class) (sc : pattern) (d s : N).
@@ -169,9 +206,6 @@ Section Frames.
       intros _. rewrite (fits_cube_no _ _ _ Src Hs). apply andb_false_r.
   Qed.
 
-  Definition alike (a b : rule) : Prop :=
-    r_acts a = r_acts b /\ r_write a = r_write b /\ r_goto a = r_goto b.
-
   Definition level_of_port (port : N) (l : list rule) : list rule :=
     filter (fun r => fits (r_port r) port) l.
 
@@ -179,98 +213,87 @@ Section Frames.
     fits (r_port r) port = false -> matches r port meta d s ts = false.
   Proof. unfold matches. now intros ->. Qed.
 
-  Lemma undecided_unknown r (hit : option rule) : undecided r dc <> Known hit.
+  Lemma undecided_unknown r (hits : list rule) : undecided r dc <> Known hits.
   Proof. unfold undecided. now destruct (fits_class (r_dst r) dc). Qed.
 
-  Lemma no_other_sound r0 hit port meta ts : forall l,
-    no_other r0 (level_of_port port l) meta (vid ts) (pcp ts) dc sc = Known hit ->
-    hit = Some r0 /\ forall r, In r l -> matches r port meta d s ts = true -> alike r r0.
+  (** The rules of one priority that match, but for those that do the same as others. *)
+  Definition level_hits (l hits : list rule) port meta ts : Prop :=
+    (forall r, In r hits -> In r l /\ matches r port meta d s ts = true)
+    /\ forall r, In r l -> matches r port meta d s ts = true ->
+       exists r', In r' hits /\ alike r r'.
+
+  Lemma skipped_rule r l hits port meta ts : matches r port meta d s ts = false ->
+    level_hits l hits port meta ts -> level_hits (r :: l) hits port meta ts.
   Proof.
-    induction l as [|r l IH]; cbn [level_of_port filter].
+    intros Miss (Hits & All_hits). split.
+    - intros r' Hit. destruct (Hits r' Hit). split; [now right|easy].
+    - intros r' [<-|Member] Matches; [congruence|now apply All_hits].
+  Qed.
+
+  Lemma in_level_sound port meta ts : forall l hits,
+    in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc = Known hits ->
+    level_hits l hits port meta ts.
+  Proof.
+    induction l as [|r l IH]; intros hits; cbn [level_of_port filter].
     { intros Result. cbn in Result. injection Result as <-. easy. }
     destruct (fits (r_port r) port) eqn:Port.
-    - cbn [no_other]. destruct (matches_class r meta (vid ts) (pcp ts) dc sc) eqn:Match.
-      + destruct (does_as r r0) eqn:Same; [|discriminate].
-        intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
-        intros r' [<-|Member] Matches; [now apply does_as_eq|now apply Rest].
-      + intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
-        intros r' [<-|Member] Matches; [|now apply Rest].
-        apply matches_no with (port := port) in Match. congruence.
-      + destruct (does_as r r0) eqn:Same; [|intros U; now apply undecided_unknown in U].
-        intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
-        intros r' [<-|Member] Matches; [now apply does_as_eq|now apply Rest].
-    - intros Rest. apply IH in Rest as (-> & Rest). split; [reflexivity|].
-      intros r' [<-|Member] Matches; [|now apply Rest].
-      rewrite other_port in Matches by exact Port. discriminate.
+    2: { intros Rest. apply skipped_rule; [now apply other_port|now apply IH]. }
+    cbn [in_level]. fold (level_of_port port l).
+    destruct (matches_class r meta (vid ts) (pcp ts) dc sc) eqn:Match.
+    - destruct (in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc) as [rest| |] eqn:Rest;
+        try discriminate.
+      destruct (IH _ eq_refl) as (Hits & All_hits). apply (matches_yes r port) in Match; [|easy].
+      intros Result. injection Result as <-. destruct (existsb (does_as r) rest) eqn:Known_effect.
+      + split.
+        * intros r' Hit. destruct (Hits r' Hit). split; [now right|easy].
+        * intros r' [<-|Member] Matches; [|now apply All_hits].
+          apply existsb_exists in Known_effect as (r' & Hit & Same). exists r'.
+          split; [easy|now apply does_as_alike].
+      + split.
+        * intros r' [<-|Hit]; [split; [now left|easy]|].
+          destruct (Hits r' Hit). split; [now right|easy].
+        * intros r' [<-|Member] Matches.
+          -- exists r. split; [now left|easy].
+          -- destruct (All_hits r' Member Matches) as (r'' & Hit & Same). exists r''.
+             split; [now right|easy].
+    - intros Rest. apply skipped_rule; [now apply matches_no|now apply IH].
+    - intros U. now apply undecided_unknown in U.
   Qed.
 
-  (** What [in_level] says of the rules of one priority. *)
-  Definition counts_in_level (l : list rule) (hit : option rule) port meta ts : Prop :=
-    match hit with
-    | None => forall r, In r l -> matches r port meta d s ts = false
-    | Some r => In r l /\ matches r port meta d s ts = true
-                /\ forall r', In r' l -> matches r' port meta d s ts = true -> alike r' r
-    end.
+  Definition table_hits (t : table) (hits : list rule) port meta ts : Prop :=
+    (hits = [] -> missed t port meta d s ts)
+    /\ (forall r, In r hits -> may_count t r port meta d s ts)
+    /\ forall r, may_count t r port meta d s ts -> exists r', In r' hits /\ alike r r'.
 
-  Lemma skipped_rule r l hit port meta ts : matches r port meta d s ts = false ->
-    counts_in_level l hit port meta ts -> counts_in_level (r :: l) hit port meta ts.
+  Lemma in_table_sound port meta ts : forall t hits,
+    in_table (rules_of_port port t) meta (vid ts) (pcp ts) dc sc = Known hits ->
+    table_hits t hits port meta ts.
   Proof.
-    intros Miss. destruct hit as [r0|]; cbn.
-    - intros (Member & Matches & Unique). split; [now right|]. split; [easy|].
-      intros r' [<-|Other]; [congruence|now apply Unique].
-    - intros None_matches r' [<-|Other]; [easy|now apply None_matches].
-  Qed.
-
-  Lemma in_level_sound hit port meta ts : forall l,
-    in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc = Known hit ->
-    counts_in_level l hit port meta ts.
-  Proof.
-    induction l as [|r l IH]; cbn [level_of_port filter].
-    { intros Result. cbn in Result. injection Result as <-. easy. }
-    destruct (fits (r_port r) port) eqn:Port.
-    - cbn [in_level]. destruct (matches_class r meta (vid ts) (pcp ts) dc sc) eqn:Match.
-      + intros Rest. apply no_other_sound in Rest as (-> & Unique).
-        apply (matches_yes r port) in Match; [|easy].
-        split; [now left|]. split; [easy|].
-        intros r' [<-|Member] Matches; [easy|now apply Unique].
-      + intros Rest. apply skipped_rule; [now apply matches_no|now apply IH].
-      + intros U. now apply undecided_unknown in U.
-    - intros Rest. apply skipped_rule; [now apply other_port|now apply IH].
-  Qed.
-
-  Definition counts_in_table (t : table) (hit : option rule) port meta ts : Prop :=
-    match hit with
-    | None => missed t port meta d s ts
-    | Some r => may_count t r port meta d s ts
-                /\ forall r', may_count t r' port meta d s ts -> alike r' r
-    end.
-
-  Lemma in_table_sound hit port meta ts : forall t,
-    in_table (rules_of_port port t) meta (vid ts) (pcp ts) dc sc = Known hit ->
-    counts_in_table t hit port meta ts.
-  Proof.
-    induction t as [|l t IH]; cbn [rules_of_port map in_table].
-    { intros Result. injection Result as <-. easy. }
+    induction t as [|l t IH]; intros hits; cbn [rules_of_port map in_table].
+    { intros Result. injection Result as <-. split; [easy|]. split; [easy|].
+      intros r (higher & level & lower & Split & _). now destruct higher. }
     fold (level_of_port port l). fold (rules_of_port port t).
-    destruct (in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc) as [[r|]| |] eqn:Level;
-      try discriminate; apply in_level_sound in Level; cbn [counts_in_level] in Level.
-    - intros Result. injection Result as <-. destruct Level as (Member & Matches & Unique). split.
-      + exists [], l, t. easy.
-      + intros r' (higher & level & lower & Split & Above & Member' & Matches').
+    destruct (in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc) as [[|r0 hits0]| |]
+      eqn:Level; try discriminate; apply in_level_sound in Level as (Hits & All_hits).
+    - assert (Nothing : forall r, In r l -> matches r port meta d s ts = false).
+      { intros r Member. destruct (matches r port meta d s ts) eqn:Matches; [|reflexivity].
+        destruct (All_hits r Member Matches) as (r' & [] & _). }
+      intros Rest. apply IH in Rest as (Miss & Count & All_count). split; [|split].
+      + intros Empty l' r [<-|Member] In_level; [now apply Nothing|now apply (Miss Empty l')].
+      + intros r Hit. destruct (Count r Hit) as (higher & level & lower & -> & Above & Member).
+        exists (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
+        intros l' r' [<-|In_higher] In_level; [now apply Nothing|now apply (Above l')].
+      + intros r (higher & level & lower & Split & Above & Member & Matches).
         destruct higher as [|l' higher]; injection Split as <- Split.
-        * now apply Unique.
-        * rewrite (Above l r (or_introl eq_refl) Member) in Matches. discriminate.
-    - intros Rest. apply IH in Rest. destruct hit as [r|]; cbn in *.
-      + destruct Rest as ((higher & level & lower & -> & Above & Member & Matches) & Unique). split.
-        * exists (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
-          intros l' r' [<-|Member'] In_level; [now apply Level|now apply (Above l')].
-        * intros r' (higher' & level' & lower' & Split & Above' & Member' & Matches').
-          destruct higher' as [|l' higher']; injection Split as <- Split.
-          -- rewrite (Level r' Member') in Matches'. discriminate.
-          -- apply Unique. exists higher', level', lower'. rewrite Split.
-             split; [reflexivity|]. split; [|easy].
-             intros l' r'' In_higher In_level. apply (Above' l'); [now right|easy].
-      + intros l' r [<-|Member] In_level; [now apply Level|now apply (Rest l')].
+        * rewrite (Nothing r Member) in Matches. discriminate.
+        * apply All_count. exists higher, level, lower. split; [easy|]. split; [|easy].
+          intros l' r' In_higher In_level. apply (Above l'); [now right|easy].
+    - intros Result. injection Result as <-. split; [easy|]. split.
+      + intros r Hit. destruct (Hits r Hit) as (Member & Matches). exists [], l, t. easy.
+      + intros r (higher & level & lower & Split & Above & Member & Matches).
+        destruct higher as [|l' higher]; injection Split as <- Split; [now apply All_hits|].
+        destruct (Hits r0 (or_introl eq_refl)) as (Member0 & Matches0).
+        rewrite (Above l r0 (or_introl eq_refl) Member0) in Matches0. discriminate.
   Qed.
 
   Lemma missed_not_counting t r port meta ts :
@@ -284,20 +307,24 @@ Section Frames.
   Definition tables_from (sw : switch) (port : N) (from : nat) (l : list table) : Prop :=
     forall i, nth i l [] = rules_of_port port (nth (from + i) (tables sw) []).
 
-  Lemma handle_sound sw port : forall l from target meta ts outs,
+  (** The choices are those that the relation allows; what is not defined is not among them. *)
+  Definition all_choices (choices : list (list copy)) (possible : option (list copy) -> Prop) : Prop :=
+    (forall copies, In copies choices -> possible (Some copies))
+    /\ forall result, possible result -> exists copies, result = Some copies /\ In copies choices.
+
+  Lemma handle_sound sw port : forall l from target meta ts choices,
     tables_from sw port from l -> (from <= target)%nat ->
-    handle sw port dc sc l from target meta ts = Known outs ->
-    handled sw port d s target meta ts outs
-    /\ forall outs', handled sw port d s target meta ts outs' -> outs' = outs.
+    handle sw port dc sc l from target meta ts = Known choices ->
+    all_choices choices (handled sw port d s target meta ts).
   Proof.
-    assert (Miss : forall t meta ts outs, missed (nth t (tables sw) []) port meta d s ts ->
-        Known [] = Known outs ->
-        handled sw port d s t meta ts outs
-        /\ forall outs', handled sw port d s t meta ts outs' -> outs' = outs).
-    { intros t meta ts outs Missed Result. injection Result as <-. split; [now apply handled_miss|].
-      intros outs' Other. inversion Other; subst; [easy| |];
-        exfalso; eapply missed_not_counting; eassumption. }
-    induction l as [|t l IH]; intros from target meta ts outs Tables Order; cbn [handle].
+    assert (Miss : forall t meta ts choices, missed (nth t (tables sw) []) port meta d s ts ->
+        Known [[]] = Known choices -> all_choices choices (handled sw port d s t meta ts)).
+    { intros t meta ts choices Missed Result. injection Result as <-. split.
+      - intros copies [<-|[]]. now apply handled_miss.
+      - intros result Other. inversion Other; subst;
+          try (exfalso; eapply missed_not_counting; eassumption).
+        exists []. split; [reflexivity|now left]. }
+    induction l as [|t l IH]; intros from target meta ts choices Tables Order; cbn [handle].
     - apply Miss. specialize (Tables (target - from)%nat).
       replace (from + (target - from))%nat with target in Tables by lia.
       intros level r Level Rule. destruct (nth target (tables sw) []) as [|l' t']; [easy|].
@@ -309,44 +336,112 @@ Section Frames.
       2: { apply PeanoNat.Nat.eqb_neq in Here. apply IH; [easy|lia]. }
       apply PeanoNat.Nat.eqb_eq in Here. subst target.
       specialize (Tables O). cbn [nth] in Tables. rewrite PeanoNat.Nat.add_0_r in Tables. subst t.
-      destruct (in_table (rules_of_port port _) meta (vid ts) (pcp ts) dc sc) as [[r|]| |] eqn:Table;
-        try discriminate; apply in_table_sound in Table; cbn [counts_in_table] in Table.
-      2: now apply Miss.
-      destruct Table as (Counts & Unique).
-      destruct (apply sw port (r_acts r) ts []) as [(ts', out)|] eqn:Applied; [|discriminate].
-      destruct (r_goto r) as [next|] eqn:Next.
-      + destruct (Nat.ltb from next) eqn:Later; [|discriminate]. apply PeanoNat.Nat.ltb_lt in Later.
-        destruct (handle sw port dc sc l (S from) next (written (r_write r) meta) ts')
-          as [out'| |] eqn:Rest; try discriminate.
-        intros Result. injection Result as <-. apply IH in Rest as (Rest & Rest_unique); [|easy|lia].
-        split; [eapply handled_goto; eassumption|].
-        intros outs' Other. inversion Other; subst.
-        * exfalso; eapply missed_not_counting; eassumption.
-        * same_effect Unique. congruence.
-        * same_effect Unique.
-          assert (t' = next) by congruence. subst t'.
-          match goal with Again : apply _ _ _ _ _ = Some (?a, ?b) |- _ =>
-            assert (a = ts') by congruence; assert (b = out) by congruence; subst a b end.
-          f_equal. now apply Rest_unique.
-      + intros Result. injection Result as <-. split; [eapply handled_end; eassumption|].
-        intros outs' Other. inversion Other; subst.
-        * exfalso; eapply missed_not_counting; eassumption.
-        * same_effect Unique. congruence.
-        * same_effect Unique. congruence.
+      destruct (in_table (rules_of_port port _) meta (vid ts) (pcp ts) dc sc) as [hits| |] eqn:Table;
+        try discriminate; apply in_table_sound in Table as (No_hit & Count & All_count).
+      destruct hits as [|r0 hits0]; [apply Miss; now apply No_hit|].
+      assert (Hit0 : In r0 (r0 :: hits0)) by now left.
+      set (hits := r0 :: hits0) in *. clearbody hits. clear No_hit hits0. cbv zeta.
+      intros Collect. apply collect_sound in Collect as (Each_rule & Only_rules). split.
+      + intros copies Choice.
+        destruct (Only_rules copies Choice) as (r & of_rule & Hit & Effects & In_rule).
+        apply collect_sound in Effects as (_ & Only_effects).
+        destruct (Only_effects copies In_rule) as ([(ts', out)|] & some & Effect & Known_some & In_some);
+          [|discriminate].
+        destruct (r_goto r) as [next|] eqn:Next.
+        * destruct (Nat.ltb from next) eqn:Later; [|discriminate].
+          apply PeanoNat.Nat.ltb_lt in Later. apply collect_sound in Known_some as (_ & Only_writes).
+          destruct (Only_writes copies In_some) as (w & behind & Write & Handle & In_behind).
+          destruct (handle sw port dc sc l (S from) next (written w meta) ts') as [outs| |] eqn:Rest;
+            try discriminate. injection Handle as <-.
+          apply in_map_iff in In_behind as (out' & <- & In_outs).
+          apply IH in Rest as (Possible & _); [|easy|lia].
+          change (Some (out ++ out')) with (option_map (app out) (Some out')).
+          eapply handled_goto; eauto.
+        * injection Known_some as <-. destruct In_some as [<-|[]]. eapply handled_end; eauto.
+      + assert (Effect_known : forall r e, may_count (nth from (tables sw) []) r port meta d s ts ->
+          In e (apply sw port (r_acts r) ts []) -> exists r' of_effect, alike r r'
+            /\ match e with
+               | None => Refuse
+               | Some (ts', out) =>
+                   match r_goto r' with
+                   | None => Known [out]
+                   | Some next =>
+                       if Nat.ltb from next
+                       then collect (fun w =>
+                         match handle sw port dc sc l (S from) next (written w meta) ts' with
+                         | Known outs => Known (map (app out) outs)
+                         | other => other
+                         end) (r_write r' :: r_writes r')
+                       else Refuse
+                   end
+               end = Known of_effect /\ incl of_effect choices).
+        { intros r e Counts Effect. destruct (All_count r Counts) as (r' & Hit & Same).
+          destruct (Each_rule r' Hit) as (of_rule & Effects & In_choices).
+          apply collect_sound in Effects as (Each_effect & _).
+          destruct (Each_effect e) as (of_effect & Known_effect & In_rule).
+          { destruct Same as (<- & _). exact Effect. }
+          exists r', of_effect. split; [exact Same|]. split; [exact Known_effect|].
+          now apply incl_tran with of_rule. }
+        intros result Handled. inversion Handled; subst.
+        * exfalso. eapply missed_not_counting; eauto.
+        * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In _ _ |- _ =>
+            destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl) end.
+          destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
+          match goal with Last : r_goto _ = None |- _ => rewrite Last in Known_some end.
+          injection Known_some as <-. exists out. split; [reflexivity|]. apply Incl. now left.
+        * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In (Some _) _ |- _ =>
+            destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl) end.
+          destruct Same as (_ & Write & Writes & Goto). rewrite <- Goto, <- Write, <- Writes in Known_some.
+          match goal with Next : r_goto _ = Some _ |- _ => rewrite Next in Known_some end.
+          destruct (Nat.ltb from t') eqn:Later; [|discriminate].
+          apply PeanoNat.Nat.ltb_lt in Later.
+          apply collect_sound in Known_some as (Each_write & _).
+          match goal with Write : In ?w (_ :: _) |- _ =>
+            destruct (Each_write w Write) as (behind & Handle & In_some) end.
+          destruct (handle sw port dc sc l (S from) t' (written w meta) ts') as [outs| |] eqn:Rest;
+            try discriminate. injection Handle as <-.
+          apply IH in Rest as (_ & All_results); [|easy|lia].
+          match goal with Handled : handled _ _ _ _ t' _ _ _ |- _ =>
+            destruct (All_results _ Handled) as (copies & -> & In_outs) end.
+          exists (out ++ copies). split; [reflexivity|]. apply Incl, In_some.
+          now apply (in_map (app out)).
+        * match goal with Counts : may_count _ ?r _ _ _ _ _ |- _ =>
+            assert (Some_effect : exists e, In e (apply sw port (r_acts r) ts []));
+            [|destruct Some_effect as (e & Effect);
+              destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl)] end.
+          { apply apply_some. }
+          destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
+          match goal with Next : r_goto _ = Some _ |- _ => rewrite Next in Known_some end.
+          destruct e as [(ts', out)|]; [|discriminate].
+          destruct (Nat.ltb from t') eqn:Later; [|discriminate].
+          apply PeanoNat.Nat.ltb_lt in Later. lia.
+        * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In None _ |- _ =>
+            destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl) end.
+          discriminate.
   Qed.
 
-  Lemma arrive_sound fab rules c ts outs :
-    rules c = tables_of fab c ->
-    arrive fab rules c dc sc ts = Known outs ->
-    arrives fab c d s ts outs /\ forall outs', arrives fab c d s ts outs' -> outs' = outs.
+  (** The same for the frame of a channel, with what is behind the ports. *)
+  Definition entered (fab : fabric) (c : N) (ts : stack) (choices : list (list out)) : Prop :=
+    ~ enters fab c d s ts None
+    /\ (forall outs, In outs choices -> arrives fab c d s ts outs)
+    /\ forall outs, arrives fab c d s ts outs -> In outs choices.
+
+  Lemma arrive_sound fab rules c ts choices :
+    rules c = tables_of fab c -> arrive fab rules c dc sc ts = Known choices ->
+    entered fab c ts choices.
   Proof.
-    unfold arrive, arrives, tables_of. intros ->. destruct (entering fab c) as (sw, port). cbn.
-    destruct (handle (switch_of fab sw) port dc sc _ 0 0 0 ts) as [copies| |] eqn:Handled;
+    unfold arrive, entered, arrives, enters, tables_of. intros ->.
+    destruct (entering fab c) as (sw, port). cbn [fst snd].
+    destruct (handle (switch_of fab sw) port dc sc _ 0 0 0 ts) as [all| |] eqn:Handled;
       try discriminate.
-    intros Result. injection Result as <-. apply handle_sound in Handled as (Copies & Unique).
-    - split.
-      + exists copies. easy.
-      + intros outs' (copies' & Copies' & ->). now rewrite (Unique copies' Copies').
+    intros Result. injection Result as <-. apply handle_sound in Handled as (Possible & All_results).
+    - split; [|split].
+      + intros Undefined. destruct (All_results None Undefined) as (copies & Some_copies & _).
+        discriminate.
+      + intros outs Choice. apply in_map_iff in Choice as (copies & <- & Choice).
+        exists copies. split; [now apply Possible|reflexivity].
+      + intros outs (copies & Enters & ->). destruct (All_results _ Enters) as (copies' & Same & Choice).
+        injection Same as <-. now apply in_map.
     - intros i. cbn. apply (map_nth (rules_of_port port) _ [] i).
     - lia.
   Qed.
@@ -357,11 +452,13 @@ End Frames.
 Section Outcomes.
   Variables (fab : fabric) (rk : ranking).
 
+  (** Whatever a switch chooses: at most [k] moves, and these hosts receive the frame. *)
   Inductive run (d s : N) : N -> stack -> N -> list N -> Prop :=
-  | run_on c ts k to outs :
-      arrives fab c d s ts outs ->
-      (forall outs', arrives fab c d s ts outs' -> outs' = outs) ->
-      runs d s (queue_of fab c ts) outs k to ->
+  | run_on c ts k to :
+      ~ enters fab c d s ts None ->
+      (exists outs, arrives fab c d s ts outs) ->
+      (forall outs, arrives fab c d s ts outs -> exists k' to',
+         k' <= k /\ Permutation to' to /\ runs d s (queue_of fab c ts) outs k' to') ->
       run d s c ts k to
   with runs (d s : N) : N -> list out -> N -> list N -> Prop :=
   | runs_end q : runs d s q [] 1 []
@@ -421,18 +518,18 @@ Section Outcomes.
       /\ k = 1 + kc + k' /\ Permutation to (tc ++ to').
   Proof.
     induction p1 as [|o p1 IH]; cbn [app]; intros k to H; inversion H; subst.
-    - do 4 eexists. repeat split; eauto.
+    - do 4 eexists. repeat apply conj; eauto.
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
         destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & -> & P) end.
-      exists (1 + k1), to1, kc, tc. repeat split; auto; [apply runs_lost, R|lia].
+      exists (1 + k1), to1, kc, tc. repeat apply conj; auto; [apply runs_lost, R|lia].
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
         destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & -> & P) end.
-      exists (1 + k1), (h :: to1), kc, tc. repeat split; auto; [apply runs_host, R|lia|].
+      exists (1 + k1), (h :: to1), kc, tc. repeat apply conj; auto; [apply runs_host, R|lia|].
       rewrite P. apply Permutation_middle.
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
         destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & -> & P) end.
       do 4 eexists. split; [eapply runs_channel; eassumption|].
-      repeat split; eauto; [lia|].
+      repeat apply conj; eauto; [lia|].
       rewrite P, !app_assoc. apply Permutation_app_tail, Permutation_app_comm.
   Qed.
 End Outcomes.
@@ -452,10 +549,13 @@ Section Descriptions.
 
   (** An outcome says who receives a frame to [d]: [to]. *)
   Definition describes (o : outcome) (d : N) (to : list N) : Prop :=
-    match o with
-    | Exactly l => l = to
-    | ToOwner => owners_of d (hosts fab) = [] \/ Permutation (owners_of d (hosts fab)) to
-    end.
+    match o with Exactly l => l = to | ToOwner => Permutation (owners_of d (hosts fab)) to end.
+
+  Lemma describes_same o d to to' : describes o d to -> describes o d to' -> Permutation to to'.
+  Proof. destruct o; cbn; intros One Two; [now subst|now rewrite <- One]. Qed.
+
+  (** An address of the class. *)
+  Definition within (dc : class) (d : N) : Prop := in_class dc d = true /\ d <= N.ones 48.
 
   (** The owners of some addresses are all in the list. *)
   Definition has_owners (addresses : N -> Prop) (owners : list N) : Prop :=
@@ -473,14 +573,44 @@ Section Descriptions.
   Qed.
 
   Lemma to_owner_describes owners o d to : owners_of d owners = owners_of d (hosts fab) ->
-    to_owner owners o = true -> describes o d to -> describes ToOwner d to.
+    to_owner owners o = true -> describes o d to ->
+    owners_of d (hosts fab) = [] \/ Permutation (owners_of d (hosts fab)) to.
   Proof.
-    intros Owners Check. destruct o as [l|]; [|easy]. cbn [describes]. intros ->.
+    intros Owners Check. destruct o as [l|]; [|now right]. cbn [describes]. intros ->.
     rewrite <- Owners. destruct owners as [|w [|w' owners]]; cbn [to_owner] in Check.
     - now left.
     - destruct to as [|h [|h' to]]; try discriminate. apply N.eqb_eq in Check. subst h.
       cbn. destruct (is_host fab d w); [now right|now left].
     - now destruct to as [|h [|h' to]].
+  Qed.
+
+  Lemma only_address value d : value <= N.ones 48 -> d <= N.ones 48 ->
+    fits (value, N.ones 48) d = true -> d = value.
+  Proof.
+    intros Value Address Fits. rewrite fits_spec in Fits. cbn [fst snd] in Fits.
+    assert (High : forall n i, n <= N.ones 48 -> 48 <= i -> N.testbit n i = false).
+    { intros n i Small Above. rewrite <- (N.mod_small n (2 ^ 48)).
+      - now apply N.mod_pow2_bits_high.
+      - apply N.le_lt_trans with (1 := Small). reflexivity. }
+    apply N.bits_inj. intros i. destruct (N.lt_ge_cases i 48) as [Low|Above].
+    - apply Fits. now apply N.ones_spec_low.
+    - now rewrite !High.
+  Qed.
+
+  Lemma only_owner_describes dc owners o d to : within dc d ->
+    owners_of d owners = owners_of d (hosts fab) ->
+    only_owner (mac fab) dc owners o = true -> describes o d to -> describes ToOwner d to.
+  Proof.
+    intros (Member & Address) Owners Check. destruct o as [l|]; [|easy].
+    cbn [describes]. intros ->. rewrite <- Owners.
+    destruct to as [|h [|h' to]], owners as [|w [|w' owners]]; try discriminate Check; [easy|].
+    cbn [only_owner] in Check. rewrite !andb_true_iff in Check.
+    destruct Check as (((Host & Mask) & Value) & Small).
+    apply N.eqb_eq in Host, Mask, Value. apply N.leb_le in Small. subst h.
+    unfold in_class in Member. apply andb_true_iff in Member as (Fits & _).
+    rewrite (surjective_pairing (fst dc)), Mask, Value in Fits.
+    apply only_address in Fits; [|easy|easy]. subst d. cbn. unfold is_host.
+    now rewrite N.eqb_refl.
   Qed.
 
   Lemma outcome_and_describes a b o d to to' : outcome_and a b = Some o ->
@@ -491,22 +621,24 @@ Section Descriptions.
       rewrite ?app_nil_r; easy.
   Qed.
 
-  Lemma join_describes owners owners' a b o d to : join owners owners' a b = Some o ->
-    owners_of d owners = owners_of d (hosts fab) /\ describes a d to
-    \/ owners_of d owners' = owners_of d (hosts fab) /\ describes b d to ->
+  Lemma join_describes dc dc' owners owners' a b o d to :
+    join (mac fab) dc dc' owners owners' a b = Some o ->
+    within dc d /\ owners_of d owners = owners_of d (hosts fab) /\ describes a d to
+    \/ within dc' d /\ owners_of d owners' = owners_of d (hosts fab) /\ describes b d to ->
     describes o d to.
   Proof.
     intros Join One. unfold join in Join.
-    assert (Both : (if to_owner owners a && to_owner owners' b then Some ToOwner else None) = Some o
-                   -> describes o d to).
-    { destruct (to_owner owners a) eqn:A; [|discriminate].
-      destruct (to_owner owners' b) eqn:B; [|discriminate]. intros Result. injection Result as <-.
-      destruct One as [(Owners & Describes)|(Owners & Describes)];
-        eapply to_owner_describes; eassumption. }
+    assert (Both : (if only_owner (mac fab) dc owners a && only_owner (mac fab) dc' owners' b
+                    then Some ToOwner else None) = Some o -> describes o d to).
+    { destruct (only_owner (mac fab) dc owners a) eqn:A; [|discriminate].
+      destruct (only_owner (mac fab) dc' owners' b) eqn:B; [|discriminate].
+      intros Result. injection Result as <-.
+      destruct One as [(Within & Owners & Describes)|(Within & Owners & Describes)];
+        eapply only_owner_describes; eassumption. }
     destruct a as [l|], b as [l'|]; try now apply Both.
     destruct (list_eqb l l') eqn:Equal; [|now apply Both].
     apply list_eqb_eq in Equal. subst l'. injection Join as <-.
-    now destruct One as [(_ & Describes)|(_ & Describes)].
+    now destruct One as [(_ & _ & Describes)|(_ & _ & Describes)].
   Qed.
 End Descriptions.
 
@@ -598,46 +730,98 @@ Section Search.
       exists (1 + k), to. split; [now constructor|easy].
   Qed.
 
+  (** The same of all choices. *)
+  Definition choices_end (o : outcome) (d s from : N) (choices : list (list out)) : Prop :=
+    exists k to, describes fab o d to /\ forall outs, In outs choices ->
+      exists k' to', k' <= k /\ Permutation to' to /\ runs fab rk d s from outs k' to'.
+
+  Lemma follow_each_sound dc (addresses : N -> Prop) owners go from : sound addresses go ->
+    (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
+    forall choices m m' o, memo_sound addresses m ->
+    follow_each fab rk go from dc owners m choices = Some (m', o) ->
+    memo_sound addresses m' /\ choices <> []
+    /\ forall d s, addresses d -> fits sc s = true -> choices_end o d s from choices.
+  Proof.
+    intros Go Class Owners. induction choices as [|outs choices IH]; [easy|].
+    intros m m' o Sound. cbn [follow_each].
+    destruct (follow_all fab rk go from m outs) as [(m1, o1)|] eqn:First.
+    2: now destruct choices.
+    destruct (follow_all_sound _ _ _ Go _ _ _ _ Sound First) as (Sound1 & End1).
+    destruct choices as [|outs2 choices].
+    - intros Result. injection Result as <- <-. split; [easy|]. split; [easy|].
+      intros d s Address Source. destruct (End1 d s Address Source) as (k & to & Runs & Describes).
+      exists k, to. split; [easy|]. intros outs' [<-|[]]. exists k, to. split; [lia|]. easy.
+    - set (more := outs2 :: choices) in *. clearbody more.
+      destruct (follow_each fab rk go from dc owners m1 more) as [(m2, o2)|] eqn:Rest;
+        [|discriminate].
+      destruct (join (mac fab) dc dc owners owners o1 o2) as [o3|] eqn:Join; [|discriminate].
+      intros Result. injection Result as <- <-.
+      destruct (IH _ _ _ Sound1 Rest) as (Sound2 & _ & End2). split; [easy|]. split; [easy|].
+      intros d s Address Source.
+      destruct (End1 d s Address Source) as (k1 & to1 & Runs1 & Describes1).
+      destruct (End2 d s Address Source) as (k2 & to2 & Describes2 & Runs2).
+      assert (One : describes fab o3 d to1).
+      { eapply join_describes; [exact Join|left].
+        split; [now apply Class|]. split; [now apply Owners|easy]. }
+      assert (Two : describes fab o3 d to2).
+      { eapply join_describes; [exact Join|right].
+        split; [now apply Class|]. split; [now apply Owners|easy]. }
+      exists (N.max k1 k2), to1. split; [easy|]. intros outs' [<-|Choice].
+      + exists k1, to1. split; [lia|]. easy.
+      + destruct (Runs2 outs' Choice) as (k' & to' & Bound & Same & Runs'). exists k', to'.
+        split; [lia|]. split; [|easy]. rewrite Same. now apply describes_same with (o := o3) (d := d) (fab := fab).
+  Qed.
+
   Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners,
-    (forall d, addresses d -> in_class dc d = true) -> has_owners fab addresses owners ->
+    (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     sound addresses (follow fab rk rules blank fuel dc owners sc).
   Proof.
     induction fuel as [|fuel IH]; intros dc addresses owners Class Owners m c ts m' o Sound;
       cbn [follow]; destruct (recall m c ts) as [o0|] eqn:Found.
     1, 3: intros Result; injection Result as <- <-; split; [easy|now apply (Sound c ts)].
     1: discriminate.
-    destruct (arrive fab rules c dc sc ts) as [outs|p|] eqn:Arrive; [| |discriminate].
-    - destruct (follow_all fab rk (follow fab rk rules blank fuel dc owners sc) (queue_of fab c ts) m outs)
-        as [(m1, o1)|] eqn:Rest; [|discriminate].
+    destruct (arrive fab rules c dc sc ts) as [choices|p|] eqn:Arrive; [| |discriminate].
+    - destruct (follow_each _ _ (follow fab rk rules blank fuel dc owners sc) (queue_of fab c ts) dc
+                  owners m choices) as [(m1, o1)|] eqn:Rest; [|discriminate].
       intros Result; injection Result as <- <-.
-      destruct (follow_all_sound _ _ _ (IH _ _ _ Class Owners) _ _ _ _ Sound Rest) as (Sound1 & End).
+      destruct (follow_each_sound _ _ _ _ _ (IH _ _ _ Class Owners) Class Owners _ _ _ _ Sound Rest)
+        as (Sound1 & Some_choice & End).
       assert (Ends : forall d s, addresses d -> fits sc s = true -> ends o1 d s c ts).
-      { intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
-        destruct (arrive_sound dc sc d s (Class d Hd) Hs _ _ _ _ _ (Rules c) Arrive) as (Some_outs & Unique).
-        exists k, to. split; [econstructor; eassumption|easy]. }
+      { intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Describes & Runs).
+        destruct (Class d Hd) as (Member & _).
+        destruct (arrive_sound dc sc d s Member Hs _ _ _ _ _ (Rules c) Arrive)
+          as (Defined & Possible & Only).
+        exists k, to. split; [|easy]. constructor; [easy| |].
+        - destruct choices as [|outs choices]; [easy|]. exists outs. apply Possible. now left.
+        - intros outs Arrives. apply Runs. now apply Only. }
       split; [now apply memo_sound_remember|exact Ends].
     - cbv zeta.
-      destruct (follow _ _ _ _ fuel (half false dc p) _ _ _ _ _) as [(m1, o1)|] eqn:Zero; [|discriminate].
-      destruct (follow _ _ _ _ fuel (half true dc p) _ _ _ _ _) as [(m2, o2)|] eqn:One; [|discriminate].
-      destruct (join _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
+      destruct (follow _ _ _ _ fuel (half false dc p) _ _ _ _ _) as [(m1, o1)|] eqn:Zero;
+        [|discriminate].
+      destruct (follow _ _ _ _ fuel (half true dc p) _ _ _ _ _) as [(m2, o2)|] eqn:One;
+        [|discriminate].
+      destruct (join _ _ _ _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result; injection Result as <- <-.
       assert (Part : forall part m0 o0,
-        follow fab rk rules blank fuel part (owners_in fab part owners) sc blank c ts = Some (m0, o0) ->
+        follow fab rk rules blank fuel part (owners_in fab part owners) sc blank c ts
+          = Some (m0, o0) ->
         forall d s, addresses d -> in_class part d = true -> fits sc s = true -> ends o0 d s c ts).
       { intros part m0 o0 Follow d s Hd Member Hs.
-        destruct (IH part (fun d => addresses d /\ in_class part d = true) (owners_in fab part owners))
+        destruct (IH part (fun d => addresses d /\ in_class part d = true)
+                    (owners_in fab part owners))
           with (2 := has_owners_in fab addresses part owners Owners) (4 := Follow) as (_ & Ends).
-        - easy.
+        - intros d' (Address & In_part). split; [easy|]. now apply Class.
         - apply memo_sound_empty; exact Blank.
         - now apply Ends. }
       assert (Ends : forall d s, addresses d -> fits sc s = true -> ends o3 d s c ts).
-      { intros d s Hd Hs. destruct (halves_contain dc p d (Class d Hd)) as ([|] & Member).
+      { intros d s Hd Hs. destruct (Class d Hd) as (In_class & Address).
+        destruct (halves_contain dc p d In_class) as ([|] & Member).
         - destruct (Part _ _ _ One d s Hd Member Hs) as (k & to & Run & Describes).
           exists k, to. split; [easy|]. eapply join_describes; [exact Join|right].
-          split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners).
+          split; [easy|]. split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners).
         - destruct (Part _ _ _ Zero d s Hd Member Hs) as (k & to & Run & Describes).
           exists k, to. split; [easy|]. eapply join_describes; [exact Join|left].
-          split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners). }
+          split; [easy|]. split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners). }
       split; [now apply memo_sound_remember|exact Ends].
   Qed.
 End Search.
@@ -660,10 +844,12 @@ Section Sent.
 
   (** What is known of a frame that a host may send. *)
   Definition followed (h d : N) : Prop :=
-    exists outs k to,
-      arrives fab (from_host fab h) d (mac fab h) [] outs
-      /\ (forall outs', arrives fab (from_host fab h) d (mac fab h) [] outs' -> outs' = outs)
-      /\ runs fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k to
+    ~ enters fab (from_host fab h) d (mac fab h) [] None
+    /\ (exists outs, arrives fab (from_host fab h) d (mac fab h) [] outs)
+    /\ exists k to,
+      (forall outs, arrives fab (from_host fab h) d (mac fab h) [] outs -> exists k' to',
+         k' <= k /\ Permutation to' to
+         /\ runs fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k' to')
       /\ forall w, wanted fab h d = Some w -> Permutation w to.
 
   Let everybody := NSort.sort (hosts fab).
@@ -697,50 +883,66 @@ Section Sent.
       destruct Owned as (Owned & ->). clear Wanted.
       destruct (in_class dc (broadcast fab)).
       { destruct owners; [|discriminate]. cbn in Owners. now rewrite <- Owners in Owned. }
-      apply (to_owner_describes fab _ o d to) in Receives; [now destruct Receives| |exact Describes].
+      apply (to_owner_describes fab _ o d to) in Receives; [now destruct Receives| |easy].
       now rewrite owners_of_others.
   Qed.
 
   Lemma from_one_sound sc h fuel' : fits sc (mac fab h) = true ->
     forall dc (addresses : N -> Prop) owners m m',
-    (forall d, addresses d -> in_class dc d = true) -> has_owners fab addresses owners ->
+    (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     memo_sound fab rk sc addresses m ->
     from_one fab rk rules blank fuel fuel' everybody sc h dc owners m = Some m' ->
     memo_sound fab rk sc addresses m' /\ forall d, addresses d -> followed h d.
   Proof.
-    intros Source.
-    induction fuel' as [|fuel' IH]; intros dc addresses owners m m' Class Owners Sound; cbn [from_one];
-      destruct (arrive fab rules (from_host fab h) dc (mac fab h, N.ones 48) []) as [outs|p|] eqn:Arrive;
+    intros Source. set (own := (mac fab h, N.ones 48)).
+    assert (Sent : forall dc (addresses : N -> Prop) owners m m1 o choices,
+      (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
+      memo_sound fab rk sc addresses m ->
+      arrive fab rules (from_host fab h) dc own [] = Known choices ->
+      follow_each fab rk (follow fab rk rules blank fuel dc owners sc)
+        (queue_of fab (from_host fab h) []) dc owners m choices = Some (m1, o) ->
+      receives fab everybody dc owners h o = true ->
+      memo_sound fab rk sc addresses m1 /\ forall d, addresses d -> followed h d).
+    { intros dc addresses owners m m1 o choices Class Owners Sound Arrive Follow Receives.
+      assert (Search := follow_sound fab rk rules blank sc Rules Blank fuel dc addresses owners
+                          Class Owners).
+      destruct (follow_each_sound _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
+        as (Sound1 & Some_choice & End).
+      split; [easy|]. intros d Address.
+      destruct (End d (mac fab h) Address Source) as (k & to & Describes & Runs).
+      destruct (Class d Address) as (Member & _).
+      destruct (arrive_sound dc own d (mac fab h) Member (fits_self _ _) _ _ _ _ _ (Rules _) Arrive)
+        as (Defined & Possible & Only).
+      split; [easy|]. split.
+      - destruct choices as [|outs choices]; [easy|]. exists outs. apply Possible. now left.
+      - exists k, to. split; [intros outs Arrives; apply Runs; now apply Only|].
+        exact (receives_sound dc owners h o d to Member (Owners d Address) Receives Describes). }
+    induction fuel' as [|fuel' IH]; intros dc addresses owners m m' Class Owners Sound;
+      cbn [from_one]; fold own;
+      destruct (arrive fab rules (from_host fab h) dc own []) as [choices|p|] eqn:Arrive;
       try discriminate.
-    1, 2: destruct (follow_all fab rk _ _ m outs) as [(m1, o)|] eqn:Follow; [|discriminate];
+    1, 2: destruct (follow_each fab rk _ _ _ _ m choices) as [(m1, o)|] eqn:Follow; [|discriminate];
       destruct (receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
-      intros Result; injection Result as <-;
-      assert (Search := follow_sound fab rk rules blank sc Rules Blank fuel dc addresses owners Class Owners);
-      destruct (follow_all_sound _ _ _ _ _ _ Search _ _ _ _ Sound Follow) as (Sound1 & End);
-      (split; [easy|]); intros d Address; destruct (End d (mac fab h) Address Source) as (k & to & Run & Describes);
-      destruct (arrive_sound dc (mac fab h, N.ones 48) d (mac fab h) (Class d Address) (fits_self _ _)
-        _ _ _ _ _ (Rules _) Arrive) as (Some_outs & Unique);
-      exists outs, k, to; repeat split; try easy;
-      exact (receives_sound dc owners h o d to (Class d Address) (Owners d Address) Receives Describes).
+      intros Result; injection Result as <-; now apply (Sent dc addresses owners m m1 o choices).
     destruct (from_one _ _ _ _ _ fuel' _ _ _ (half false dc p) _ _) as [m1|] eqn:Zero; [|discriminate].
     destruct (from_one _ _ _ _ _ fuel' _ _ _ (half true dc p) _ _) as [m2|] eqn:One; [|discriminate].
     intros Result. injection Result as <-. split; [easy|]. intros d Address.
     assert (Part : forall part m0,
       from_one fab rk rules blank fuel fuel' everybody sc h part (owners_in fab part owners) blank = Some m0 ->
       in_class part d = true -> followed h d).
-    { intros part m0 Sent Member.
+    { intros part m0 Checked Member.
       destruct (IH part (fun d => addresses d /\ in_class part d = true) (owners_in fab part owners))
-        with (2 := has_owners_in fab addresses part owners Owners) (4 := Sent) as (_ & Followed).
-      - easy.
+        with (2 := has_owners_in fab addresses part owners Owners) (4 := Checked) as (_ & Followed).
+      - intros d' (Address' & In_part). split; [easy|]. now apply Class.
       - apply memo_sound_empty; exact Blank.
       - now apply Followed. }
-    destruct (halves_contain dc p d (Class d Address)) as ([|] & Member).
+    destruct (halves_contain dc p d) as ([|] & Member); [now apply Class| |].
     - exact (Part _ _ One Member).
     - exact (Part _ _ Zero Member).
   Qed.
 
   Lemma from_hosts_sound any dc (addresses : N -> Prop) owners :
-    (forall d, addresses d -> in_class dc d = true) -> has_owners fab addresses owners ->
+    (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     forall senders m, (any = true -> memo_sound fab rk (0, 0) addresses m) ->
     from_hosts fab rk rules blank fuel everybody any dc owners m senders = true ->
     forall h, In h senders -> forall d, addresses d -> followed h d.
@@ -755,14 +957,15 @@ Section Sent.
   Qed.
 
   Lemma check_class_sound dc : check_class fab rk rules blank fuel everybody dc = true ->
-    forall d h, in_class dc d = true -> In h (hosts fab) -> followed h d.
+    forall d h, within dc d -> In h (hosts fab) -> followed h d.
   Proof.
-    unfold check_class. cbv zeta. intros Check d h Member Host.
-    assert (Owners : has_owners fab (fun d => True /\ in_class dc d = true)
-                       (owners_in fab dc (hosts fab))) by now apply has_owners_in.
+    unfold check_class. cbv zeta. intros Check d h Within Host.
+    assert (Owners : has_owners fab (within dc) (owners_in fab dc (hosts fab))).
+    { intros d' (Member & Address).
+      now apply (has_owners_in fab (fun d => d <= N.ones 48) dc (hosts fab)). }
     apply orb_true_iff in Check as [Check|Check];
-      eapply from_hosts_sound with (d := d) in Check; eauto; cbn; try easy.
-    - intros _. apply memo_sound_empty; exact Blank.
+      eapply from_hosts_sound with (addresses := within dc) in Check; eauto; cbn; try easy.
+    intros _. now apply memo_sound_empty.
   Qed.
 End Sent.
 
@@ -831,12 +1034,12 @@ Section Network.
   Proof.
     intros (fates & rec & F & T & R & P) I.
     destruct I as [l lg st h d outs Host Address Arrives]; subst; cbn in *.
-    destruct (K h d Host Address) as (outs' & k & to & A & U & Q & W).
-    apply U in Arrives. subst outs'.
+    destruct (K h d Host Address) as (_ & _ & most & receivers & Runs & Wanted).
+    destruct (Runs _ Arrives) as (k & to & _ & Same & Q).
     exists (total fates + k), (fates ++ [(k, to)]), (to :: rec). cbn. repeat split.
     - apply Forall2_app; [easy|]. constructor; [|constructor]. exact Q.
     - rewrite total_app. cbn. lia.
-    - constructor; [|easy]. cbn. exact W.
+    - constructor; [|easy]. cbn. intros w Some_wanted. rewrite Same. now apply Wanted.
     - rewrite outstanding_app by easy. unfold promised. cbn [combine map concat].
       fold (promised st rec). rewrite outstanding_cons. unfold outstanding at 2. cbn [combine map concat].
       rewrite app_nil_r. unfold receipts at 1. cbn [i_dst i_src snd fst].
@@ -876,8 +1079,8 @@ Section Network.
         rewrite app_assoc, (app_assoc lg). apply Permutation_middle.
     - rewrite Pending in Fi.
       apply runs_split_channel in Fi as (k' & to' & kc & tc & Fi & C & _ & _ & -> & Q).
-      destruct C as [c ts kc tc outs' _ Unique Rest].
-      apply Unique in Arrives. subst outs'.
+      destruct C as [c ts most receivers _ _ Runs].
+      destruct (Runs _ Arrives) as (kc & tc & Fewer & Same & Rest). rewrite <- Same in Q.
       exists (total f1 + (k' + (total f2 + kc))). split; [|lia].
       exists (f1 ++ (k', to') :: f2 ++ [(kc, tc)]), rec. cbn. repeat split; auto.
       + apply Forall2_app; [easy|]. constructor; [easy|]. apply Forall2_app; [easy|].
@@ -958,7 +1161,8 @@ Section Network.
         apply Forall2_middle in F as (f1 & (k0, to) & f2 & -> & F1 & Fi & F2).
         unfold fate_of in Fi. rewrite P in Fi.
         apply (runs_split_channel fab rk _ _ _ _ _ []) in Fi as (_ & _ & kc & tc & _ & C & _).
-        inversion C; subst. eexists. eapply move_pass with (p1 := []); eauto.
+        destruct C as [c ts kc tc _ (outs & Arrives) _].
+        eexists. eapply move_pass with (p1 := []); eauto.
       + rewrite Q in W. apply (IH (queue_of fab c ts)); [|lia].
         destruct (waiting_in (queue_of fab c ts) (l1 ++ i :: l2)) as [|j w] eqn:X.
         * specialize (Room (queue_of fab c ts)). cbn in D. lia.
@@ -971,9 +1175,19 @@ Section Network.
   Lemma sending l lg st h d : In h (hosts fab) -> addresses d ->
     exists s', inject fab addresses (State l lg st) s' /\ sent s' = (h, (d, mac fab h)) :: st.
   Proof.
-    intros I D. destruct (K h d I D) as (outs & k & to & A & _). eexists. split.
+    intros I D. destruct (K h d I D) as (_ & (outs & A) & _). eexists. split.
     - econstructor; eassumption.
     - reflexivity.
+  Qed.
+
+  Lemma always_defined s i c ts : reachable fab room addresses s -> In i (items s) ->
+    In (ToChannel c, ts) (pending i) -> ~ enters fab c (i_dst i) (i_src i) ts None.
+  Proof.
+    intros R I J. apply reachable_invariant in R as (n & fates & rec & F & _).
+    apply in_split in I as (l1 & l2 & E). rewrite E in F.
+    apply Forall2_middle in F as (f1 & (k, to) & f2 & -> & F1 & Fi & F2).
+    unfold fate_of in Fi. apply in_split in J as (p1 & p2 & E2). rewrite E2 in Fi.
+    apply runs_split_channel in Fi as (_ & _ & kc & tc & _ & C & _). now destruct C.
   Qed.
 
   Lemma settled s : reachable fab room addresses s -> exists n, settles_within fab room s n.
@@ -1004,6 +1218,8 @@ Lemma followed_safe fab rk (addresses : N -> Prop) :
 Proof.
   intros K. split; intros.
   - now apply sending with (rk := rk).
+  - now destruct (K h d).
+  - now apply always_defined with (rk := rk) (room := room) (addresses := addresses) (s := s).
   - now apply no_deadlock with (rk := rk) (room := room) (addresses := addresses).
   - now apply progress with (rk := rk) (addresses := addresses).
   - now apply settled with (rk := rk) (addresses := addresses).
@@ -1026,23 +1242,26 @@ Proof.
 Qed.
 
 Lemma checked_followed fab rk fuel channels classes : check fab rk fuel channels classes = true ->
-  forall h d c, In h (hosts fab) -> In c classes -> in_class c d = true -> followed fab rk h d.
+  forall h d c, In h (hosts fab) -> In c classes -> within c d -> followed fab rk h d.
 Proof.
-  unfold check. cbv zeta. rewrite forallb_forall. intros Checked h d c Host Class Member.
-  eapply check_class_sound; [| |exact (Checked c Class)|exact Member|exact Host].
+  unfold check. cbv zeta. rewrite forallb_forall. intros Checked h d c Host Class Within.
+  eapply check_class_sound; [| |exact (Checked c Class)|exact Within|exact Host].
   - intros c'. apply prepared_sound.
   - apply find_empty.
 Qed.
 
+Lemma small d : d < 2 ^ 48 -> d <= N.ones 48.
+Proof. intros D. change (N.ones 48) with (N.pred (2 ^ 48)). now apply N.lt_le_pred. Qed.
+
 Definition in_classes (classes : list class) (d : N) : Prop :=
-  exists c, In c classes /\ in_class c d = true.
+  d < 2 ^ 48 /\ exists c, In c classes /\ in_class c d = true.
 
 (** Of frames to the addresses of some classes. *)
 Theorem check_sound fab rk fuel channels classes :
   check fab rk fuel channels classes = true -> safe fab (in_classes classes).
 Proof.
-  intros Checked. apply followed_safe with rk. intros h d Host (c & Class & Member).
-  exact (checked_followed _ _ _ _ _ Checked h d c Host Class Member).
+  intros Checked. apply followed_safe with rk. intros h d Host (Address & c & Class & Member).
+  apply (checked_followed _ _ _ _ _ Checked h d c Host Class). split; [easy|now apply small].
 Qed.
 
 (** A number agrees with a cube in some bits. *)
@@ -1127,7 +1346,7 @@ Proof.
     - rewrite N.mod_pow2_bits_high in Mask; [discriminate|easy].
     - apply N.le_lt_trans with (1 := Small). reflexivity. }
   destruct Some_class as (c & Class & Member).
-  exact (checked_followed _ _ _ _ _ Checked h d c Host Class Member).
+  apply (checked_followed _ _ _ _ _ Checked h d c Host Class). split; [easy|now apply small].
 Qed.
 
 Print Assumptions check_sound.

@@ -26,11 +26,15 @@ Inductive action :=
 Record rule := Rule {
   r_port : pattern; r_dst : pattern; r_src : pattern;
   r_vid : pattern; r_pcp : pattern; r_meta : pattern;
-  r_acts : list action; r_write : pattern; r_goto : option nat }.
+  r_acts : list action; r_goto : option nat;
+  r_write : pattern; r_writes : list pattern (* one of these is written to the metadata *) }.
 
 (** A table: the rules of the highest priority first, those of one priority together. *)
 Definition table := list (list rule).
-Record switch := Switch { tables : list table; groups : list (N * list (list action)) }.
+
+(** A group of buckets: all of them, or any one at a time (type select). *)
+Inductive group := All (l : list (list action)) | Select (l : list (list action)).
+Record switch := Switch { tables : list table; groups : list (N * group) }.
 
 Definition matches (r : rule) (port meta : N) (d s : N) (ts : stack) : bool :=
   fits (r_port r) port && fits (r_meta r) meta && fits (r_vid r) (vid ts)
@@ -38,9 +42,11 @@ Definition matches (r : rule) (port meta : N) (d s : N) (ts : stack) : bool :=
 
 Definition copy := (N * stack)%type.   (* an output port, and the tags of what leaves there *)
 
-(** Actions, in order: the tags afterwards, and the copies. None: not supported. *)
-Fixpoint bucket (port : N) (acts : list action) (ts : stack) (out : list copy)
-  : option (stack * list copy) :=
+(** Actions, in order: the tags afterwards, and the copies. None: it is not defined here what the
+    switch does. *)
+Definition effect := option (stack * list copy).
+
+Fixpoint bucket (port : N) (acts : list action) (ts : stack) (out : list copy) : effect :=
   match acts with
   | [] => Some (ts, out)
   | Push :: more =>
@@ -63,29 +69,35 @@ Fixpoint buckets (port : N) (all : list (list action)) (ts : stack) (out : list 
       match bucket port one ts out with None => None | Some (_, out) => buckets port more ts out end
   end.
 
-Fixpoint group_of (g : N) (all : list (N * list (list action))) : option (list (list action)) :=
+Fixpoint group_of (g : N) (all : list (N * group)) : option group :=
   match all with
   | [] => None
   | (number, content) :: more => if g =? number then Some content else group_of g more
   end.
 
-(** The same with groups of type all. *)
+(** The same with groups: the effects that are possible. *)
 Fixpoint apply (sw : switch) (port : N) (acts : list action) (ts : stack) (out : list copy)
-  : option (stack * list copy) :=
+  : list effect :=
   match acts with
-  | [] => Some (ts, out)
+  | [] => [Some (ts, out)]
   | Group g :: more =>
       match group_of g (groups sw) with
-      | None => None
-      | Some content =>
+      | None => [None]
+      | Some (All content) =>
           match buckets port content ts out with
-          | None => None
+          | None => [None]
           | Some out => apply sw port more ts out
           end
+      | Some (Select []) => apply sw port more ts out
+      | Some (Select content) =>
+          flat_map (fun one => match bucket port one ts out with
+                               | None => [None]
+                               | Some (_, out) => apply sw port more ts out
+                               end) content
       end
   | one :: more =>
       match bucket port [one] ts out with
-      | None => None
+      | None => [None]
       | Some (ts, out) => apply sw port more ts out
       end
   end.
@@ -103,20 +115,28 @@ Definition missed (t : table) (port meta d s : N) (ts : stack) : Prop :=
   forall l r, In l t -> In r l -> matches r port meta d s ts = false.
 
 (** What a switch may do with a frame, from a table on. It is a relation: of rules of one priority
-    that match the same frame, any may count. *)
+    that match the same frame, any may count, and so may any effect of its actions. None: it is not
+    defined here. *)
 Inductive handled (sw : switch) (port : N) (d s : N)
-  : nat -> N -> stack -> list copy -> Prop :=
+  : nat -> N -> stack -> option (list copy) -> Prop :=
 | handled_miss t meta ts :
-    missed (nth t (tables sw) []) port meta d s ts -> handled sw port d s t meta ts []
+    missed (nth t (tables sw) []) port meta d s ts -> handled sw port d s t meta ts (Some [])
 | handled_end t meta ts r ts' out :
     may_count (nth t (tables sw) []) r port meta d s ts ->
-    apply sw port (r_acts r) ts [] = Some (ts', out) -> r_goto r = None ->
-    handled sw port d s t meta ts out
-| handled_goto t meta ts r ts' out t' out' :
+    In (Some (ts', out)) (apply sw port (r_acts r) ts []) -> r_goto r = None ->
+    handled sw port d s t meta ts (Some out)
+| handled_goto t meta ts r ts' out t' w result :
     may_count (nth t (tables sw) []) r port meta d s ts ->
-    apply sw port (r_acts r) ts [] = Some (ts', out) -> r_goto r = Some t' -> (t < t')%nat ->
-    handled sw port d s t' (written (r_write r) meta) ts' out' ->
-    handled sw port d s t meta ts (out ++ out').
+    In (Some (ts', out)) (apply sw port (r_acts r) ts []) -> r_goto r = Some t' -> (t < t')%nat ->
+    In w (r_write r :: r_writes r) ->
+    handled sw port d s t' (written w meta) ts' result ->
+    handled sw port d s t meta ts (option_map (app out) result)
+| handled_backwards t meta ts r t' :
+    may_count (nth t (tables sw) []) r port meta d s ts ->
+    r_goto r = Some t' -> (t' <= t)%nat -> handled sw port d s t meta ts None
+| handled_undefined t meta ts r :
+    may_count (nth t (tables sw) []) r port meta d s ts ->
+    In None (apply sw port (r_acts r) ts []) -> handled sw port d s t meta ts None.
 
 (** * The network *)
 
@@ -137,10 +157,13 @@ Record fabric := Fabric {
 Definition out := (target * stack)%type.
 Definition resolved (fab : fabric) (s : N) (c : copy) : out := (leaving fab s (fst c), snd c).
 
+(** [result]: what a switch may do with a frame that enters by a channel. *)
+Definition enters (fab : fabric) (c d s : N) (ts : stack) (result : option (list copy)) : Prop :=
+  handled (switch_of fab (fst (entering fab c))) (snd (entering fab c)) d s 0 0 ts result.
+
 Definition arrives (fab : fabric) (c d s : N) (ts : stack) (outs : list out) : Prop :=
-  exists copies,
-    handled (switch_of fab (fst (entering fab c))) (snd (entering fab c)) d s 0 0 ts copies
-    /\ outs = map (resolved fab (fst (entering fab c))) copies.
+  exists copies, enters fab c d s ts (Some copies)
+  /\ outs = map (resolved fab (fst (entering fab c))) copies.
 
 Definition queue_of (fab : fabric) (c : N) (ts : stack) : N := queue fab c (pcp ts).
 
@@ -232,6 +255,12 @@ Record safe (fab : fabric) (addresses : N -> Prop) : Prop := Safe {
   can_send : forall l lg st h d, In h (hosts fab) -> addresses d ->
     exists s', inject fab addresses (State l lg st) s'
       /\ sent s' = (h, (d, mac fab h)) :: st;
+  (** What switches do with a frame is defined, wherever it comes. *)
+  defined_at_first : forall h d, In h (hosts fab) -> addresses d ->
+    ~ enters fab (from_host fab h) d (mac fab h) [] None;
+  defined : forall room s i c ts, reachable fab room addresses s ->
+    In i (items s) -> In (ToChannel c, ts) (pending i) ->
+    ~ enters fab c (i_dst i) (i_src i) ts None;
   (** No state that can be reached is deadlocked, whatever the sizes of the buffers. *)
   never_deadlocks : forall room s stuck,
     reachable fab room addresses s -> ~ deadlock fab s stuck;

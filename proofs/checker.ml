@@ -70,6 +70,10 @@ let rec map f = function
 | [] -> []
 | a :: t0 -> (f a) :: (map f t0)
 
+let rec flat_map f = function
+| [] -> []
+| x :: t0 -> app (f x) (flat_map f t0)
+
 let rec fold_left f l a0 =
   match l with
   | [] -> a0
@@ -120,11 +124,16 @@ type action =
 
 type rule = { r_port : pattern; r_dst : pattern; r_src : pattern;
               r_vid : pattern; r_pcp : pattern; r_meta : pattern;
-              r_acts : action list; r_write : pattern; r_goto : int option }
+              r_acts : action list; r_goto : int option; r_write : pattern;
+              r_writes : pattern list }
 
 type table = rule list list
 
-type switch = { tables : table list; groups : (int * action list list) list }
+type group =
+| All of action list list
+| Select of action list list
+
+type switch = { tables : table list; groups : (int * group) list }
 
 let rec bucket port acts ts out0 =
   match acts with
@@ -175,20 +184,30 @@ let rec group_of g = function
 
 let rec apply sw port acts ts out0 =
   match acts with
-  | [] -> Some (ts, out0)
+  | [] -> (Some (ts, out0)) :: []
   | one :: more ->
     (match one with
      | Group g ->
        (match group_of g sw.groups with
-        | Some content ->
-          (match buckets port content ts out0 with
-           | Some out1 -> apply sw port more ts out1
-           | None -> None)
-        | None -> None)
+        | Some g0 ->
+          (match g0 with
+           | All content ->
+             (match buckets port content ts out0 with
+              | Some out1 -> apply sw port more ts out1
+              | None -> None :: [])
+           | Select content ->
+             (match content with
+              | [] -> apply sw port more ts out0
+              | _ :: _ ->
+                flat_map (fun one0 ->
+                  match bucket port one0 ts out0 with
+                  | Some p -> let (_, out1) = p in apply sw port more ts out1
+                  | None -> None :: []) content))
+        | None -> None :: [])
      | _ ->
        (match bucket port (one :: []) ts out0 with
         | Some p -> let (ts0, out1) = p in apply sw port more ts0 out1
-        | None -> None))
+        | None -> None :: []))
 
 let written w meta =
   (lor) (N.ldiff meta (Stdlib.snd w)) ((land) (Stdlib.fst w) (Stdlib.snd w))
@@ -367,9 +386,21 @@ let rec actions_eqb a b =
      | [] -> false
      | y :: b0 -> (&&) (action_eqb x y) (actions_eqb a0 b0))
 
+let rec patterns_eqb a b =
+  match a with
+  | [] -> (match b with
+           | [] -> true
+           | _ :: _ -> false)
+  | x :: a0 ->
+    (match b with
+     | [] -> false
+     | y :: b0 -> (&&) (pattern_eqb x y) (patterns_eqb a0 b0))
+
 let does_as a b =
   (&&)
-    ((&&) (actions_eqb a.r_acts b.r_acts) (pattern_eqb a.r_write b.r_write))
+    ((&&)
+      ((&&) (actions_eqb a.r_acts b.r_acts) (pattern_eqb a.r_write b.r_write))
+      (patterns_eqb a.r_writes b.r_writes))
     (match a.r_goto with
      | Some x -> (match b.r_goto with
                   | Some y -> eqb x y
@@ -378,62 +409,74 @@ let does_as a b =
                 | Some _ -> false
                 | None -> true))
 
-let rec no_other r l meta v p d s =
-  match l with
-  | [] -> Known (Some r)
-  | r' :: more ->
-    (match matches_class r' meta v p d s with
-     | Yes -> if does_as r' r then no_other r more meta v p d s else Refuse
-     | No -> no_other r more meta v p d s
-     | Unknown ->
-       if does_as r' r then no_other r more meta v p d s else undecided r' d)
-
 let rec in_level l meta v p d s =
   match l with
-  | [] -> Known None
+  | [] -> Known []
   | r :: more ->
     (match matches_class r meta v p d s with
-     | Yes -> no_other r more meta v p d s
+     | Yes ->
+       (match in_level more meta v p d s with
+        | Known hits ->
+          Known (if existsb (does_as r) hits then hits else r :: hits)
+        | x -> x)
      | No -> in_level more meta v p d s
      | Unknown -> undecided r d)
 
 let rec in_table t0 meta v p d s =
   match t0 with
-  | [] -> Known None
+  | [] -> Known []
   | level :: lower ->
     (match in_level level meta v p d s with
      | Known a ->
        (match a with
-        | Some r -> Known (Some r)
-        | None -> in_table lower meta v p d s)
+        | [] -> in_table lower meta v p d s
+        | r :: l -> Known (r :: l))
      | x -> x)
+
+let rec collect f = function
+| [] -> Known []
+| x :: l0 ->
+  (match f x with
+   | Known a ->
+     (match collect f l0 with
+      | Known b -> Known (app a b)
+      | x0 -> x0)
+   | x0 -> x0)
 
 let rules_of_port port t0 =
   map (filter (fun r -> fits r.r_port port)) t0
 
 let rec handle sw port d s l at_table target0 meta ts =
   match l with
-  | [] -> Known []
+  | [] -> Known ([] :: [])
   | t0 :: l0 ->
     if eqb at_table target0
     then (match in_table t0 meta (vid ts) (pcp ts) d s with
-          | Known a ->
-            (match a with
-             | Some r ->
-               (match apply sw port r.r_acts ts [] with
-                | Some p ->
-                  let (ts', out0) = p in
-                  (match r.r_goto with
-                   | Some next ->
-                     if ltb at_table next
-                     then (match handle sw port d s l0 (Stdlib.Int.succ
-                                   at_table) next (written r.r_write meta) ts' with
-                           | Known out' -> Known (app out0 out')
-                           | x -> x)
-                     else Refuse
-                   | None -> Known out0)
-                | None -> Refuse)
-             | None -> Known [])
+          | Known hits ->
+            (match hits with
+             | [] -> Known ([] :: [])
+             | _ :: _ ->
+               let from_table = fun next ts' out0 w ->
+                 match handle sw port d s l0 (Stdlib.Int.succ at_table) next
+                         (written w meta) ts' with
+                 | Known outs -> Known (map (app out0) outs)
+                 | x -> x
+               in
+               let effect_of = fun r e ->
+                 match e with
+                 | Some p ->
+                   let (ts', out0) = p in
+                   (match r.r_goto with
+                    | Some next ->
+                      if ltb at_table next
+                      then collect (from_table next ts' out0)
+                             (r.r_write :: r.r_writes)
+                      else Refuse
+                    | None -> Known (out0 :: []))
+                 | None -> Refuse
+               in
+               collect (fun r ->
+                 collect (effect_of r) (apply sw port r.r_acts ts [])) hits)
           | Divide p -> Divide p
           | Refuse -> Refuse)
     else handle sw port d s l0 (Stdlib.Int.succ at_table) target0 meta ts
@@ -496,24 +539,46 @@ let rec list_eqb a b =
      | [] -> false
      | y :: b0 -> (&&) (N.eqb x y) (list_eqb a0 b0))
 
-let join owners owners' o o' =
-  match o with
-  | Exactly l ->
-    (match o' with
-     | Exactly l' ->
-       if list_eqb l l'
-       then Some o
-       else if (&&) (to_owner owners o) (to_owner owners' o')
-            then Some ToOwner
-            else None
-     | ToOwner ->
-       if (&&) (to_owner owners o) (to_owner owners' o')
-       then Some ToOwner
-       else None)
-  | ToOwner ->
-    if (&&) (to_owner owners o) (to_owner owners' o')
+let only_owner address d owners = function
+| Exactly l ->
+  (match l with
+   | [] -> (match owners with
+            | [] -> true
+            | _ :: _ -> false)
+   | h :: l0 ->
+     (match l0 with
+      | [] ->
+        (match owners with
+         | [] -> false
+         | w :: l1 ->
+           (match l1 with
+            | [] ->
+              (&&)
+                ((&&)
+                  ((&&) (N.eqb h w)
+                    (N.eqb (Stdlib.snd (Stdlib.fst d))
+                      (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+                        ((fun p->2*p) ((fun p->1+2*p) 1))))))))
+                  (N.eqb (Stdlib.fst (Stdlib.fst d)) (address w)))
+                (N.leb (address w)
+                  (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+                    ((fun p->2*p) ((fun p->1+2*p) 1)))))))
+            | _ :: _ -> false))
+      | _ :: _ -> false))
+| ToOwner -> true
+
+let join address d d' owners owners' o o' =
+  let owner =
+    if (&&) (only_owner address d owners o) (only_owner address d' owners' o')
     then Some ToOwner
     else None
+  in
+  (match o with
+   | Exactly l ->
+     (match o' with
+      | Exactly l' -> if list_eqb l l' then Some o else owner
+      | ToOwner -> owner)
+   | ToOwner -> owner)
 
 type ranking = { rank : (int -> int); bound : int }
 
@@ -552,7 +617,7 @@ let owners_in fab d owners =
 let arrive fab rules c d s ts =
   let (at_switch, port) = fab.entering c in
   (match handle (fab.switch_of at_switch) port d s (rules c) 0 0 0 ts with
-   | Known copies -> Known (map (resolved fab at_switch) copies)
+   | Known choices -> Known (map (map (resolved fab at_switch)) choices)
    | Divide p -> Divide p
    | Refuse -> Refuse)
 
@@ -589,6 +654,24 @@ let rec follow_all fab rk go from m = function
      else None
    | Nowhere -> follow_all fab rk go from m more)
 
+let rec follow_each fab rk go from d owners m = function
+| [] -> None
+| outs :: more ->
+  (match more with
+   | [] -> follow_all fab rk go from m outs
+   | _ :: _ ->
+     (match follow_all fab rk go from m outs with
+      | Some p ->
+        let (m0, o) = p in
+        (match follow_each fab rk go from d owners m0 more with
+         | Some p0 ->
+           let (m1, o') = p0 in
+           (match join fab.mac d d owners owners o o' with
+            | Some o0 -> Some (m1, o0)
+            | None -> None)
+         | None -> None)
+      | None -> None))
+
 let rec follow fab rk rules blank fuel d owners s m c ts =
   match recall m c ts with
   | Some o -> Some (m, o)
@@ -597,10 +680,10 @@ let rec follow fab rk rules blank fuel d owners s m c ts =
        (fun _ -> None)
        (fun fuel0 ->
        match arrive fab rules c d s ts with
-       | Known outs ->
-         (match follow_all fab rk
+       | Known choices ->
+         (match follow_each fab rk
                   (follow fab rk rules blank fuel0 d owners s)
-                  (queue_of fab c ts) m outs with
+                  (queue_of fab c ts) d owners m choices with
           | Some p -> let (m0, o) = p in Some ((remember m0 c ts o), o)
           | None -> None)
        | Divide p ->
@@ -616,7 +699,7 @@ let rec follow fab rk rules blank fuel d owners s m c ts =
             (match part one with
              | Some p1 ->
                let (_, o') = p1 in
-               (match join (owners_in fab zero owners)
+               (match join fab.mac zero one (owners_in fab zero owners)
                         (owners_in fab one owners) o o' with
                 | Some o0 -> Some ((remember m c ts o0), o0)
                 | None -> None)
@@ -650,9 +733,9 @@ let rec from_one fab rk rules blank fuel fuel' everybody s h d owners m =
   match arrive fab rules (fab.from_host h) d ((fab.mac h),
           (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
             ((fun p->1+2*p) 1))))))) [] with
-  | Known outs ->
-    (match follow_all fab rk (follow fab rk rules blank fuel d owners s)
-             (queue_of fab (fab.from_host h) []) m outs with
+  | Known choices ->
+    (match follow_each fab rk (follow fab rk rules blank fuel d owners s)
+             (queue_of fab (fab.from_host h) []) d owners m choices with
      | Some p ->
        let (m0, o) = p in
        if receives fab everybody d owners h o then Some m0 else None

@@ -29,9 +29,9 @@ let check_wait folder fabric (wait : Proof_file.wait) =
     match arrive fabric (tables_of fabric) from d s ts with
     | Divide _ | Refuse ->
       refused "%s: rules do not decide about this frame" folder.channel_names.(from)
-    | Known outs ->
+    | Known choices ->
       List.filter_map (fun (target, ts') -> if target = ToChannel next then Some ts' else None)
-        outs in
+        (List.concat choices) in
   (* Frames as (tags on the last channel but one, tags on the last). *)
   let rec walk frames = function
     | from :: (next :: _ as rest) ->

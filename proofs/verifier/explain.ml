@@ -15,7 +15,6 @@ type walk = {
   ranking : ranking;
   queue_name : int -> (int * int) list -> string;  (* of a channel, and the tags of a frame *)
   mutable steps : int;
-  mutable received : int list;
   mutable dropped : string;  (* where a copy was lost last *)
 }
 
@@ -28,58 +27,47 @@ let place walk switch (rule : rule) =
 (* Rules tell the destinations of a class that fit a pattern from the others. *)
 exception Divided of pattern
 
-(* Rules of a table that do not decide about a class: of one priority, they match it and differ. *)
-let undecided walk switch (rules : table) meta d s ts =
-  let matches rule = matches_class rule meta (vid ts) (pcp ts) d s <> No in
-  let name rule = place walk switch rule in
-  let rec look = function
-    | [] -> stop "%s: the rules do not decide" walk.folder.switch_names.(switch)
-    | level :: lower ->
-      (match List.filter matches level with
-       | [] -> look lower
-       | first :: others ->
-         (match List.find_opt (fun rule -> not (does_as rule first)) others with
-          | None -> look lower
-          | Some other ->
-            stop "%s and %s: rules of one priority match the same frames and differ" (name first)
-              (name other))) in
-  look rules
-
-(* The copies that leave a switch, each with the last rule that sent it. *)
+(* The copies that may leave a switch, each with the last rule that sent it: a list for each choice. *)
 let rec copies walk switch table port meta d s ts =
   walk.steps <- walk.steps + 1;
   if walk.steps > max_steps then stop "copies multiply";
   let held = walk.fabric.switch_of switch in
   let rules = if table < List.length held.tables then List.nth held.tables table else [] in
-  let rules = rules_of_port port rules in
-  match in_table rules meta (vid ts) (pcp ts) d s with
+  match in_table (rules_of_port port rules) meta (vid ts) (pcp ts) d s with
   | Divide pattern -> raise (Divided pattern)
-  | Refuse -> undecided walk switch rules meta d s ts
-  | Known None ->
+  | Refuse -> stop "%s: rules do not decide about these frames" walk.folder.switch_names.(switch)
+  | Known [] ->
     walk.dropped <-
       Printf.sprintf "%s: no rule of table %d matches" walk.folder.switch_names.(switch) table;
-    []
-  | Known (Some rule) ->
-    let name = place walk switch rule in
-    (match apply held port rule.r_acts ts [] with
-     | None -> stop "%s: the actions cannot be applied to the frame" name
-     | Some (ts', out) ->
-       let sent = List.map (fun copy -> (rule, copy)) out in
-       (match rule.r_goto with
-        | None ->
-          if out = [] then walk.dropped <- name ^ ": dropped";
-          sent
-        | Some table' when table' > table ->
-          sent @ copies walk switch table' port (written rule.r_write meta) d s ts'
-        | Some _ -> stop "%s: goto_table leads backwards" name))
+    [ [] ]
+  | Known hits ->
+    let of_rule rule =
+      let name = place walk switch rule in
+      let of_effect = function
+        | None -> stop "%s: the actions cannot be applied to the frame" name
+        | Some (ts', out) ->
+          let sent = List.map (fun copy -> (rule, copy)) out in
+          (match rule.r_goto with
+           | None ->
+             if out = [] then walk.dropped <- name ^ ": dropped";
+             [ sent ]
+           | Some table' when table' > table ->
+             let behind write =
+               List.map (List.append sent)
+                 (copies walk switch table' port (written write meta) d s ts') in
+             List.concat_map behind (rule.r_write :: rule.r_writes)
+           | Some _ -> stop "%s: goto_table leads backwards" name) in
+      List.concat_map of_effect (apply held port rule.r_acts ts []) in
+    List.concat_map of_rule hits
 
+(* Who may receive a frame on a channel: a list for each choice. *)
 let rec follow walk channel d s ts rank name =
   let switch, port = walk.fabric.entering channel in
   let send (rule, (port, ts)) =
     let rule = place walk switch rule in
     match walk.fabric.leaving switch port with
-    | Nowhere -> walk.dropped <- Printf.sprintf "%s: nothing is behind port %d" rule port
-    | ToHost host when ts = [] -> walk.received <- host :: walk.received
+    | Nowhere -> walk.dropped <- Printf.sprintf "%s: nothing is behind port %d" rule port; [ [] ]
+    | ToHost host when ts = [] -> [ [ host ] ]
     | ToHost host ->
       stop "%s: the frame reaches %s with a VLAN tag" rule (Folder.host_name walk.folder host)
     | ToChannel next ->
@@ -91,7 +79,12 @@ let rec follow walk channel d s ts rank name =
         stop "%s: a frame in %s (rank %d) can wait for %s (rank %d)" rule name rank next_name
           next_rank;
       follow walk next d s ts next_rank next_name in
-  List.iter send (copies walk switch 0 port 0 d s ts)
+  let also before copy =
+    let receivers = send copy in
+    List.concat_map (fun all -> List.map (List.append all) receivers) before in
+  let of_choice = List.fold_left also [ [] ] in
+  List.sort_uniq compare
+    (List.map (List.sort compare) (List.concat_map of_choice (copies walk switch 0 port 0 d s ts)))
 
 (* Whom a frame of a class from a host reaches; None if it may be anybody. *)
 let wanted walk d host =
@@ -112,7 +105,6 @@ let names walk hosts =
     String.concat ", " shown ^ if more > 0 then Printf.sprintf " and %d more" more else ""
 
 let rec from_host walk d host =
-  walk.received <- [];
   walk.dropped <- "";
   let channel = walk.fabric.from_host host in
   let rank = walk.ranking.rank (queue_of walk.fabric channel []) in
@@ -121,11 +113,15 @@ let rec from_host walk d host =
   | exception Divided pattern ->
     from_host walk (half false d pattern) host;
     from_host walk (half true d pattern) host
-  | () ->
-    (match wanted walk d host with
-     | Some owners when List.sort compare owners <> List.sort compare walk.received ->
-       stop "the frame reaches %s, but is for %s%s" (names walk walk.received) (names walk owners)
+  | choices ->
+    let wrong owners = List.find_opt (fun l -> l <> List.sort compare owners) choices in
+    (match wanted walk d host, choices with
+     | Some owners, _ when wrong owners <> None ->
+       let received = Option.get (wrong owners) in
+       stop "the frame reaches %s, but is for %s%s" (names walk received) (names walk owners)
          (if walk.dropped = "" then "" else Printf.sprintf " (%s)" walk.dropped)
+     | None, one :: other :: _ ->
+       stop "the frame is for nobody, and reaches %s or %s" (names walk one) (names walk other)
      | _ -> ())
 
 let of_class walk d =
@@ -142,7 +138,7 @@ let of_class walk d =
 
 (* The reason, if [check_all] has refused these classes. *)
 let reason folder fabric ranking queue_name accepts_class classes =
-  let walk = { folder; fabric; ranking; queue_name; steps = 0; received = []; dropped = "" } in
+  let walk = { folder; fabric; ranking; queue_name; steps = 0; dropped = "" } in
   match List.find_opt (fun d -> not (accepts_class d)) classes with
   | Some d -> of_class walk d
   | None when not (exceptions_follow classes) ->

@@ -194,11 +194,12 @@ let print folder =
              metadata %s actions %s write %s goto %s\n"
             name table priority (pattern r.r_port) (pattern r.r_dst) (pattern r.r_src)
             (pattern r.r_vid) (pattern r.r_pcp) (pattern r.r_meta) (actions r.r_acts)
-            (pattern r.r_write)
+            (String.concat "|" (List.map pattern (r.r_write :: r.r_writes)))
             (match r.r_goto with None -> "none" | Some table -> string_of_int table))
         folder.entries.(switch);
-      List.iter (fun (id, buckets) ->
-          Printf.printf "group %s %d all %s\n" name id
+      List.iter (fun (id, content) ->
+          let kind, buckets = match content with All l -> ("all", l) | Select l -> ("select", l) in
+          Printf.printf "group %s %d %s %s\n" name id kind
             (String.concat " " (List.map actions buckets)))
         folder.switches.(switch).groups)
     folder.switch_names

@@ -48,7 +48,8 @@ let check_lossless (folder : Folder.t) (proof : Proof_file.t) =
   if not (pauses 0) then refused "priority 0 does not pause";
   Array.iter (List.iter (fun (e : Openflow.entry) -> check e.rule.r_acts)) folder.entries;
   Array.iter (fun (switch : Checker.switch) ->
-      List.iter (fun (_, buckets) -> List.iter check buckets) switch.groups)
+      List.iter (fun (_, (Checker.All buckets | Select buckets)) -> List.iter check buckets)
+        switch.groups)
     folder.switches
 
 (* The lowest priority of the queue of each priority, and the flow control in a sentence. *)
@@ -85,6 +86,7 @@ let theorem (folder : Folder.t) files condition =
     \  - switches do what OpenFlow 1.3 says, and store a frame before they send it on;\n\
     \  - each queue of an input (%s) has room for a longest frame that nobody\n\
     \    else can take, and holds its sender back when it is full;\n\
+    \  - of several choices (groups, hashes, rules of one priority) a switch may take any;\n\
     \  - hosts take what arrives; links lose and change nothing;\n\
     \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
     condition

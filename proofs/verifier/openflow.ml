@@ -38,6 +38,19 @@ let instruction text =
   | Some ("set_field", rest) -> Action (set_field rest)
   | _ -> unreadable "action %s is not covered" text
 
+(* The parts between the occurrences of a separator. *)
+let rec split_on separator text =
+  let n = String.length separator in
+  let rec find i =
+    if i + n > String.length text then None
+    else if String.sub text i n = separator then Some i
+    else find (i + 1) in
+  match find 0 with
+  | None -> [ text ]
+  | Some i ->
+    String.sub text 0 i
+    :: split_on separator (String.sub text (i + n) (String.length text - i - n))
+
 (* Actions, then at most one write_metadata, then at most one goto_table. *)
 let instructions text =
   let rec read actions write goto = function
@@ -49,6 +62,45 @@ let instructions text =
     | _ -> unreadable "order of actions: %s" text in
   if text = "drop" then ([], any, None)
   else read [] None None (List.map instruction (String.split_on_char ',' text))
+
+(* How Open vSwitch chooses among ports: a hash of both addresses, for which that of the source is
+   replaced and restored. Any of them may be chosen; it is written to the metadata. *)
+let choice_head =
+  "move:NXM_OF_ETH_SRC[]->NXM_NX_XXREG0[0..47],move:NXM_OF_ETH_DST[0..23]->NXM_OF_ETH_SRC[24..47],\
+   bundle_load(eth_src,"
+let choice_field = ",hrw,ofport,OXM_OF_METADATA[0..15],members:"
+let choice_tail = "),move:NXM_NX_XXREG0[0..47]->NXM_OF_ETH_SRC[],"
+
+(* The ports of a choice that instructions begin with, and the text behind it. *)
+let choice text =
+  match split_on choice_head text with
+  | [ ""; rest ] ->
+    (match split_on choice_field rest with
+     | [ basis; rest ] ->
+       ignore (below 0x10000 basis);
+       (match split_on choice_tail rest with
+        | [ members; rest ] ->
+          let port member =
+            let port = below 0xff00 member in
+            if port = 0 then unreadable "port 0";
+            port in
+          (List.map port (String.split_on_char ',' members), rest)
+        | _ -> unreadable "the choice of a port: %s" text)
+     | _ -> unreadable "the choice of a port: %s" text)
+  | _ -> ([], text)
+
+(* Actions, what may be written to the metadata, and the next table. *)
+let instructions_of_rule text =
+  match choice text with
+  | [], text ->
+    let actions, write, goto = instructions text in
+    (actions, write, [], goto)
+  | port :: others, rest ->
+    (match instructions rest with
+     | [], (0, 0), goto ->
+       let write port = (port, 0xffff) in
+       ([], write port, List.map write others, goto)
+     | _ -> unreadable "more than a table behind the choice of a port: %s" text)
 
 type entry = { table : int; priority : int; rule : rule; line : int }
 
@@ -69,10 +121,10 @@ let entry_of_line (line, text) =
     | Some (fields, rest) when String.length rest > 8 && String.sub rest 0 8 = "actions=" ->
       (fields, String.sub rest 8 (String.length rest - 8))
     | _ -> unreadable "not a rule" in
-  let r_acts, r_write, r_goto = instructions actions in
+  let r_acts, r_write, r_writes, r_goto = instructions_of_rule actions in
   let matches_all =
     { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any;
-      r_acts; r_write; r_goto } in
+      r_acts; r_goto; r_write; r_writes } in
   let pair field =
     match cut '=' field with Some pair -> pair | None -> unreadable "field %s" field in
   let fields = List.map pair (String.split_on_char ',' fields) in
@@ -90,19 +142,6 @@ let entry_of_line (line, text) =
     unreadable "vlan_pcp is matched without a tag";
   { table = need "table" table_limit; priority = need "priority" 65536; rule; line }
 
-(* The parts between the occurrences of a separator. *)
-let rec split_on separator text =
-  let n = String.length separator in
-  let rec find i =
-    if i + n > String.length text then None
-    else if String.sub text i n = separator then Some i
-    else find (i + 1) in
-  match find 0 with
-  | None -> [ text ]
-  | Some i ->
-    String.sub text 0 i
-    :: split_on separator (String.sub text (i + n) (String.length text - i - n))
-
 (* group_id=N,type=all,bucket=actions=..,bucket=actions=.. *)
 let group_of_line (_, text) =
   let bucket actions =
@@ -112,12 +151,16 @@ let group_of_line (_, text) =
   match split_on ",bucket=actions=" text with
   | [] -> unreadable "not a group"
   | head :: buckets ->
-    (match String.split_on_char ',' head with
-     | [ id; "type=all" ] ->
-       (match cut '=' id with
-        | Some ("group_id", id) -> (below port_limit id, List.map bucket buckets)
-        | _ -> unreadable "group_id is missing")
-     | _ -> unreadable "only groups of type all are covered, without watched ports")
+    let id, content =
+      match String.split_on_char ',' head with
+      | [ id; "type=all" ] -> (id, All (List.map bucket buckets))
+      | [ id; "type=select" ] -> (id, Select (List.map bucket buckets))
+      | _ ->
+        unreadable "only groups of types all and select are covered, without weights and watched ports"
+    in
+    (match cut '=' id with
+     | Some ("group_id", id) -> (below port_limit id, content)
+     | _ -> unreadable "group_id is missing")
 
 let each_line file read text =
   let item (number, line) =

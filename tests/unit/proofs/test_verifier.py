@@ -141,18 +141,6 @@ def test_a_refusal_names_the_destination_the_switch_and_the_rule(
     assert re.search(reason, judgement.text), judgement.text
 
 
-def test_rules_of_one_priority_that_differ_are_refused(folder: Path) -> None:
-    rules = (folder / "s1.flows").read_text().splitlines()
-    number, rule = next((i, line) for i, line in enumerate(rules) if "output:1" in line)
-    twin = rule.replace("output:1", "output:2")
-    judgement = damaged_and_judged(folder, "s1.flows", f"{rule}\n", f"{rule}\n{twin}\n")
-    assert judgement.status == 1
-    assert (
-        f"s1.flows:{number + 1} and s1.flows:{number + 2}: rules of one priority match the same"
-        in judgement.text
-    )
-
-
 def test_classes_that_leave_addresses_out_are_refused(folder: Path) -> None:
     lines = proof_of(folder).splitlines()
     assert lines[-1].startswith("class ")
@@ -253,7 +241,7 @@ def test_rules_that_the_specification_does_not_cover_are_not_read(
 @pytest.mark.parametrize(
     "group",
     [
-        "group_id=9,type=select,bucket=actions=output:1",
+        "group_id=9,type=indirect,bucket=actions=output:1",
         "group_id=9,type=ff,bucket=watch_port:1,actions=output:1",
         "group_id=1,type=all,bucket=actions=output:1",
         "group_id=9,type=all,bucket=actions=goto_table:1",
