@@ -19,6 +19,7 @@ from knotless.routing.graphs.dependencies import waiting
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.numbering import mac_text, mac_value
+from knotless.verification.address_classes import Cube, address_classes
 from knotless.verification.check import outcome_of, verdict_of
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_file import proof_text
@@ -29,9 +30,6 @@ VERIFIER = native("knotless-verify")
 BUILT = pytest.mark.skipif(not VERIFIER.exists(), reason="needs ocamlopt: knotless-verify")
 """Mark of tests that call the program."""
 ALL = (1 << 48) - 1
-_GROUP = 1 << 40
-Cube = tuple[int, int]
-"""A value and a mask."""
 
 
 class Judgement(NamedTuple):
@@ -102,15 +100,15 @@ def proof_of(folder: Path, flow_control: str = "auto") -> str:
     lines = ["knotless-proof 1", f"flow-control {control.value}", *file_lines(folder)]
     lines += ["claim safe", f"bound {max(rank.values(), default=1)}"]
     lines += [f"rank {state.channels.name(*divmod(n, 16))} {rank[n]}" for n in sorted(rank)]
-    hosts = {(mac_value(host.mac), ALL) for host in fabric.hosts}
+    hosts = {Cube(mac_value(host.mac), ALL) for host in fabric.hosts}
     return "\n".join([*lines, *class_lines(tested(folder), hosts)]) + "\n"
 
 
 def class_lines(found: set[Cube], hosts: set[Cube]) -> Iterator[str]:
     """Yield classes of destinations that rules with some patterns treat alike."""
-    for cube, without in [*groups(found), *((cube, []) for cube in cubes(found | hosts))]:
-        others = [" but", *map(_text, without)] if without else []
-        yield f"class {_text(cube)}{' '.join(others)}"
+    for of_class in address_classes(found | hosts):
+        first, *without = map(_text, (of_class.cube, *of_class.without))
+        yield f"class {first}" + (f" but {' '.join(without)}" if without else "")
 
 
 def file_lines(folder: Path) -> list[str]:
@@ -149,39 +147,9 @@ def tested(folder: Path) -> set[Cube]:
                 if part.startswith("eth_dst="):
                     value, _, mask = part.removeprefix("eth_dst=").partition("/")
                     bits = mac_value(mask) if mask else ALL
-                    found.add((mac_value(value) & bits, bits))
+                    found.add(Cube(mac_value(value) & bits, bits))
     return found
 
 
-def groups(found: set[Cube]) -> list[tuple[Cube, list[Cube]]]:
-    """Return the classes of group addresses: those that rules match, without those inside."""
-    named = {cube for cube in found if cube[0] & cube[1] & _GROUP} | {(_GROUP, _GROUP)}
-    ordered = sorted(named, key=lambda cube: (cube[1].bit_count(), cube))
-
-    def inside(p: Cube, q: Cube) -> bool:
-        return p != q and not q[1] & ~p[1] and not (p[0] ^ q[0]) & q[1]
-
-    return [(q, [p for p in ordered if inside(p, q)]) for q in ordered]
-
-
-def cubes(found: set[Cube]) -> list[Cube]:
-    """Divide all other addresses into cubes that are inside or outside of each of those."""
-    done = []
-    masked = [p for p in sorted(found) if not p[0] & p[1] & _GROUP and p[1] & ~_GROUP]
-    stack = [(0, _GROUP, masked)]
-    while stack:
-        value, mask, divide = stack.pop()
-        if not divide:
-            done.append((value, mask))
-            continue
-        counts = [sum((m & ~mask) >> bit & 1 for _, m in divide) for bit in range(48)]
-        bit = 1 << max(range(48), key=lambda i: (counts[i], i))
-        for v in (value, value | bit):
-            m = mask | bit
-            left = [p for p in divide if not (p[0] ^ v) & p[1] & m and p[1] & ~m]
-            stack.append((v, m, left))
-    return done
-
-
 def _text(cube: Cube) -> str:
-    return f"{mac_text(cube[0])}/{mac_text(cube[1])}"
+    return f"{mac_text(cube.value)}/{mac_text(cube.mask)}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from knotless.verification.address_classes import Cube
 from tests.support.proofs import (
     BUILT,
     class_lines,
@@ -17,7 +18,7 @@ from tests.support.proofs import (
 )
 
 pytestmark = BUILT
-RESERVED = (0x0180C2000000, 0xFFFFFFFFFFF0)
+RESERVED = Cube(0x0180C2000000, 0xFFFFFFFFFFF0)
 """Addresses that no switch forwards."""
 
 

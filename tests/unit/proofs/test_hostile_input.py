@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from knotless.topologies.numbering import mac_value
+from knotless.verification.address_classes import Cube
 from tests.support.proof_trials import with_files_of
 from tests.support.proofs import (
     ALL,
@@ -140,7 +141,7 @@ def test_copies_that_multiply_do_not_fill_the_memory(tmp_path: Path) -> None:
     files[f"s{count}.flows"] = "cookie=0x1,table=0,priority=1 actions=output:1\n"
     folder = write_rules(tmp_path / "rules", files)
     ranks = "".join(f"rank s{i}:{p}/0 {i + 1}\n" for i in range(1, count) for p in (2, 3))
-    addresses = {(mac_value(str(host["mac"])), ALL) for host in hosts}
+    addresses = {Cube(mac_value(str(host["mac"])), ALL) for host in hosts}
     classes = "".join(f"{line}\n" for line in class_lines(set(), addresses))
     head = "knotless-proof 1\nflow-control pause\n"
     file = tmp_path / "proof"
