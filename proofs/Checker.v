@@ -441,13 +441,13 @@ Section Check.
     || from_hosts everybody false d owners blank (hosts fab).
 End Check.
 
-(** A bit that all cubes test, if there is one, else one that the first does, of those undecided.
-    Cubes that were made by dividing have one, so that no cube is on both sides of it. *)
+(** The bit that most cubes test, of those undecided. Whoever has made the cubes by dividing has
+    divided at a bit that all test, so that none is on both sides of it. *)
 Definition dividing_bit (bits : nat) (decided : N) (cubes : list pattern) : N :=
-  let common := N.ldiff (fold_left N.land (map snd cubes) (N.ones (N.of_nat bits))) decided in
-  let first := N.ldiff (match cubes with [] => 0 | p :: _ => snd p end) decided in
-  let tested := if common =? 0 then first else common in
-  match find (N.testbit tested) (map N.of_nat (seq 0 bits)) with Some i => i | None => 0 end.
+  let undecided := filter (fun i => negb (N.testbit decided i)) (map N.of_nat (seq 0 bits)) in
+  let tests i := N.of_nat (length (filter (fun p => N.testbit (snd p) i) cubes)) in
+  let better best i := let n := tests i in if fst best <=? n then (n, i) else best in
+  snd (fold_left better undecided (0, 0)).
 
 (** Whether cubes contain all numbers that agree with each of them in the decided bits. *)
 Fixpoint divided (fuel bits : nat) (decided : N) (cubes : list pattern) : bool :=

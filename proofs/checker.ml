@@ -91,10 +91,6 @@ let rec filter f = function
 | [] -> []
 | x :: l0 -> if f x then x :: (filter f l0) else filter f l0
 
-let rec find f = function
-| [] -> None
-| x :: tl -> if f x then Some x else find f tl
-
 let rec seq start len =
   (fun fO fS n -> if n=0 then fO () else fS (n-1))
     (fun _ -> [])
@@ -782,20 +778,16 @@ let check_class fab rk rules blank fuel everybody d =
       fab.hosts)
 
 let dividing_bit bits decided cubes =
-  let common =
-    N.ldiff
-      (fold_left (land) (map Stdlib.snd cubes) (N.ones (N.of_nat bits)))
-      decided
+  let undecided0 =
+    filter (fun i -> not (N.testbit decided i)) (map N.of_nat (seq 0 bits))
   in
-  let first =
-    N.ldiff (match cubes with
-             | [] -> 0
-             | p :: _ -> Stdlib.snd p) decided
+  let tests = fun i ->
+    N.of_nat (length (filter (fun p -> N.testbit (Stdlib.snd p) i) cubes))
   in
-  let tested = if N.eqb common 0 then first else common in
-  (match find (N.testbit tested) (map N.of_nat (seq 0 bits)) with
-   | Some i -> i
-   | None -> 0)
+  let better = fun best i ->
+    let n0 = tests i in if N.leb (Stdlib.fst best) n0 then (n0, i) else best
+  in
+  Stdlib.snd (fold_left better undecided0 (0, 0))
 
 let rec divided fuel bits decided cubes = match cubes with
 | [] -> false
