@@ -21,8 +21,8 @@ FAULTS = (
     Fault("no rank", "(rank rk from <? next) && (next <=? bound rk)", "(next <=? bound rk)"),
     Fault(
         "rules of one priority may differ",
-        "      | Yes => no_other r more meta v p d s\n",
-        "      | Yes => Known (Some r)\n",
+        "Known (if existsb (does_as r) hits then hits else r :: hits)",
+        "Known [r]",
     ),
     Fault(
         "a rule for some frames is one for none",
@@ -72,18 +72,14 @@ FAULTS = (
         "let m := if any_source then m else blank in",
         "",
     ),
-    Fault("a table may send backwards", "if Nat.ltb at_table next then", "if true then"),
-    Fault(
-        "the metadata are not written",
-        "handle sw port d s l (S at_table) next (written (r_write r) meta) ts'",
-        "handle sw port d s l (S at_table) next meta ts'",
-    ),
+    Fault("a table may send backwards", "if Nat.ltb at_table next\n", "if true\n"),
+    Fault("the metadata are not written", "next (written w meta) ts'", "next meta ts'"),
     Fault("the priority of a VLAN is not matched", "if fits (r_pcp r) p then", "if true then"),
-    Fault("copies of a later table are lost", "Known (out ++ out')", "Known out'"),
+    Fault("copies of a table are lost", "Known (map (app out) outs)", "Known outs"),
     Fault(
-        "a memo of a part is one of the class",
-        "follow fuel d' (owners_in d' owners) s blank c ts in",
-        "follow fuel d' (owners_in d' owners) s m c ts in",
+        "only the first of several choices counts",
+        "Known a => match collect f l with Known b => Known (a ++ b) | other => other end",
+        "Known a => Known a",
     ),
     Fault(
         "rules of other ports count as missing",
