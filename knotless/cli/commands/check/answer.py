@@ -131,7 +131,7 @@ def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Rea
 def _files(output: Output, extras: Extras) -> Iterator[str]:
     yield from written(drawing=output.draw, findings=output.sarif, proof=output.proof)
     if extras.proof is not None and extras.proof.is_copy:
-        yield f"rules of the proof, as they were read: {extras.proof.rules}"
+        yield extras.proof.copied
 
 
 def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:

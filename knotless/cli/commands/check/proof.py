@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from knotless.base.counting import counted
 from knotless.base.errors import ProofError
 from knotless.base.files import write_whole
 from knotless.forwarding.openflow.directory import dir_files, rule_files, write_files
@@ -16,6 +17,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Outcome, outcome_of
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.proof_file import proof_text, reason_not_covered
+from knotless.verification.unmet_rules import without_unmet_rules
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Proven:
     verdict: Outcome
     tags: HostTags | None = None
 
+    def without_unmet(self) -> tuple[Proven, int]:
+        """Return the same without rules that no frame of a host meets, and how many they are."""
+        rules, unmet = without_unmet_rules(self.fabric, self.rules)
+        return replace(self, rules=rules), unmet
+
     def files(self) -> dict[str, bytes]:
         """Return the files of a folder with the rules."""
         return {name: text.encode() for name, text in dir_files(self.fabric, self.rules).items()}
@@ -37,18 +44,29 @@ class Proven:
 class WrittenProof:
     """The ``file`` of a proof, and the folder of the ``rules`` that it names by their SHA-256.
 
-    The folder ``is_copy`` unless it is the one that was checked.
+    The folder ``is_copy`` unless it is the one that was checked. Rules that no frame of a host
+    meets are not in a copy: ``left_out`` is how many.
     """
 
     file: str
     rules: str
     is_copy: bool
+    left_out: int = 0
+
+    @property
+    def copied(self) -> str:
+        """The line about a copy; empty if there is none."""
+        if not self.is_copy:
+            return ""
+        without = f" without {counted(self.left_out, 'rules')} for frames of switches"
+        return f"rules of the proof, as they were read{without * (self.left_out > 0)}: {self.rules}"
 
 
 def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
     """Write the proof of a verdict on the rules in ``folder``.
 
-    None: they are not in a folder of ours. Then they are written to a new one, ``FILE.rules``; also
+    None: they are not in a folder of ours. Then they are written to a new one, ``FILE.rules``, but
+    for those that test EtherTypes and that no frame of a host meets; also
     if the folder has them as switches print them, with counters, or with names of fields that the
     program which reads the proof does not know.
 
@@ -65,12 +83,13 @@ def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
     if folder is not None and files is not None and not reason_not_covered(files):
         write_whole(file, _text(files, proven), ProofError)
         return WrittenProof(file, folder, is_copy=False)
+    proven, left_out = proven.without_unmet()
     files = proven.files()
     text = _text(files, proven)
     copy = f"{file}.rules"
     write_files({name: content.decode() for name, content in files.items()}, copy)
     write_whole(file, text, ProofError)
-    return WrittenProof(file, copy, is_copy=True)
+    return WrittenProof(file, copy, is_copy=True, left_out=left_out)
 
 
 def _text(files: Mapping[str, bytes], proven: Proven) -> str:
