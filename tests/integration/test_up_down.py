@@ -15,6 +15,7 @@ from docs.generator.screens import RECORDED
 from knotless.emulation import datapath
 from knotless.emulation.names import Names
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
+from tests.support.proofs import BUILT
 from tests.support.scarcity import limited, refused
 from tests.support.stderr_lines import our_lines
 
@@ -60,6 +61,34 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
     done = knotless("down", "--name", names.name)
     assert done.returncode == 0
     assert done.stdout == f"fabric {names.name!r}: not running\n"
+
+
+@BUILT
+def test_rules_that_are_read_back_are_proven(knotless: Knotless, names: Names) -> None:
+    done = up(knotless, names, "--engine", "updown", "--proven")
+    assert (done.returncode, our_lines(done.stderr)) == (0, [])
+    try:
+        rules, file = names.directory / "proof.rules", names.directory / "proof"
+        done = knotless("verify", str(rules), str(file))
+        assert (done.returncode, done.stdout.split(" under")[0]) == (
+            0,
+            "accepted: the fabric cannot deadlock",
+        )
+    finally:
+        assert knotless("down", "--name", names.name).returncode == 0
+
+
+@BUILT
+def test_a_fabric_without_a_proof_is_not_ready(knotless: Knotless, names: Names) -> None:
+    done = up(knotless, names, "--engine", "updown", "--protection", "fast-failover", "--proven")
+    try:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert our_lines(done.stderr) == [
+            f"knotless: {names.name} runs, but is not ready: proofs do not cover fast-failover"
+            " groups, which s1 has"
+        ]
+    finally:
+        assert knotless("down", "--name", names.name).returncode == 0
 
 
 def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:

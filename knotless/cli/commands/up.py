@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -11,11 +12,12 @@ from knotless.base.counting import counted
 from knotless.cli.answer import Answer, Hint, print_answer
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
+from knotless.cli.commands._proven import reason_not_proven, verifier
 from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
 from knotless.cli.help import Command
 from knotless.cli.numbers import Whole
 from knotless.cli.options import name_words
-from knotless.cli.output import say_json
+from knotless.cli.output import say, say_json
 from knotless.cli.progress import spinner
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
@@ -33,11 +35,17 @@ Example: knotless up torus,4,4 --engine dor
          knotless status; knotless check --live; knotless down
          knotless up ring,4 --web
          knotless up fattree2,4 --multipath ecmp
+         knotless up ring,4 --engine updown --proven
 """
 
 
 @click.command("up", cls=Command, epilog=EXAMPLE)
 @fabric_options
+@click.option(
+    "--proven",
+    is_flag=True,
+    help="Fail unless the program of knotless verify accepts a proof of the installed rules.",
+)
 @click.option("--web", is_flag=True, help="Serve a live page, as knotless web does.")
 @click.option(
     "--web-port",
@@ -52,15 +60,20 @@ def command(
     rate: float | None,
     delay: float | None,
     as_json: bool,
+    proven: bool,
     web: bool,
     web_port: int,
     **options: Any,
 ) -> None:
     """Start fabric SPEC in the background; return when every switch has its rules.
 
-    A plan that can deadlock under the flow control in use is refused.
+    A plan that can deadlock under the flow control in use is refused. With --proven, the rules are
+    read back from the switches when all have them. The exit status is 1, and the fabric is not
+    ready, unless a proof that they are safe is accepted; it runs on, to be looked at.
     """
     require_fabrics()
+    if proven:
+        verifier()
     checked = checked_plan_of(spec, request, rate, delay, options)
     takes = estimated(checked, options).text
     if web:
@@ -68,6 +81,8 @@ def command(
     with spinner(f"starting; it takes {takes}") as show:
         start(checked.plan, options, show)
     names = names_of(options["name"])
+    if proven and (reason := reason_not_proven(names)):
+        _end_unproven(names.name, reason)
     url = start_page(names, web_port) if web else None
     status = report(names)
     if as_json:
@@ -75,6 +90,12 @@ def command(
     else:
         page = None if url is None else f"{url} (token for actions: {names.token_file})"
         print_answer(up_answer(checked, options["name"], text_of(status or {}), takes, page))
+
+
+def _end_unproven(name: str, reason: str) -> NoReturn:
+    """Say why a fabric that runs is not ready, and exit."""
+    say(f"knotless: {name} runs, but is not ready: {reason}", err=True)
+    sys.exit(1)
 
 
 def up_answer(

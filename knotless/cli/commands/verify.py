@@ -7,10 +7,8 @@ import sys
 
 import click
 
-from knotless.base.errors import ProofError
-from knotless.base.package import native
+from knotless.cli.commands._proven import verifier
 
-PROGRAM = "knotless-verify"
 EXAMPLE = """\b
 Example: knotless check rules --proof rules.proof
          knotless verify rules rules.proof
@@ -27,10 +25,6 @@ def command(path: str, proof: str) -> None:
     proven in Coq and shares nothing with knotless check. The exit status is 0 if the proof is
     accepted, 1 if it is refused, 2 if it cannot be read. See docs/explanation/proof.md.
     """
-    program = native(PROGRAM)
-    if not program.is_file():
-        raise ProofError(
-            f"{PROGRAM} is not built: run apt-get install ocaml-nox, then tools/setup.sh"
-        )
+    program = verifier()
     sys.stdout.flush()
     sys.exit(subprocess.run([program, path, proof], check=False).returncode)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from knotless.cli.commands import verify
+from knotless.cli.commands import _proven
 from knotless.cli.main import main
 from tests.support import REPOSITORY
 from tests.support.proofs import BUILT
@@ -131,7 +131,7 @@ def test_rules_as_switches_print_them_are_written_again_for_the_proof() -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.endswith("  rules of the proof, as they were read: p.rules\n")
     assert call("verify", "p.rules", "p").exit_code == 0
-    assert call("verify", "rules", "p").exit_code == 2
+    assert call("verify", "rules", "p").exit_code == 1
 
 
 @BUILT
@@ -146,7 +146,7 @@ def test_dumps_of_open_vswitch_are_written_as_a_folder_for_the_proof(fabric: str
 def test_where_the_program_is_missing_a_line_says_how_it_is_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(verify, "native", tmp_path.joinpath)
+    monkeypatch.setattr(_proven, "native", tmp_path.joinpath)
     done = call("verify", "rules", "p")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
