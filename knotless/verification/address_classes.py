@@ -4,7 +4,7 @@ A pattern of a rule is a cube: the addresses that agree with its value in the bi
 division is such that each pattern of a rule contains a class wholly, or has none of its addresses.
 A class is a cube without the cubes of some later classes: rules that name single addresses inside
 of a wider pattern leave a class for the rest of it. Proofs list these classes
-(:mod:`knotless.verification.proof_file`), and the time of who reads them grows with their number.
+(:mod:`knotless.verification.proof_file`); the more there are, the longer it takes to check them.
 """
 
 from __future__ import annotations
@@ -81,6 +81,42 @@ def address_classes(patterns: Iterable[Cube]) -> list[AddressClass]:
             rest = [p for p in inside if p.meets(half) and not p.contains(half)]
             open_cells.append((half, rest))
     return classes
+
+
+def coarse_classes(shared: Iterable[Cube], own: Iterable[Cube]) -> list[AddressClass]:
+    """Divide all addresses by the ``shared`` patterns, and by others only where that is needed.
+
+    ``own`` are patterns that the rules of one switch test: a reader can divide a class there, when
+    it comes to the switch. Both parts must have addresses then, or the reader would follow frames
+    that nobody can send. So where the ``own`` patterns in a class could have all of its addresses
+    together, and where one is not wholly in a class, they divide here.
+    """
+    chosen, others = {*shared}, {*own}
+    while True:
+        others -= chosen
+        classes = address_classes(chosen)
+        if not (more := _needed(classes, others)):
+            return classes
+        chosen |= more
+
+
+def _needed(classes: Iterable[AddressClass], others: Iterable[Cube]) -> set[Cube]:
+    """Return the patterns that are in no class wholly, or could fill one with others."""
+    without = {one.cube: one.without for one in classes}
+    masks = sorted({cube.mask for cube in without}, key=lambda mask: (-mask.bit_count(), mask))
+    inside: dict[Cube, list[Cube]] = {}
+    more = set()
+    for pattern in others:
+        around = (Cube(pattern.value & mask, mask) for mask in masks if not mask & ~pattern.mask)
+        cube = next((cube for cube in around if cube in without), None)
+        if cube is None or any(map(pattern.meets, without[cube])):
+            more.add(pattern)
+        else:
+            inside.setdefault(cube, []).append(pattern)
+    for cube, patterns in inside.items():
+        if sum(one.addresses for one in (*patterns, *without[cube])) >= cube.addresses:
+            more.update(patterns)
+    return more
 
 
 def _nested(cell: Cube, patterns: Collection[Cube]) -> list[AddressClass] | None:

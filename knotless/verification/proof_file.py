@@ -2,10 +2,10 @@
 
 A file names the rules that it is about by their SHA-256, and the flow control. If no deadlock is
 possible it has a rank for each queue, such that no frame waits for a queue of the same or a lower
-rank, and classes of destination addresses, each of which all rules treat alike. If one is possible
-it has the cycle, with a frame for each wait. ``proofs/`` has the specification, a checker that is
-proven in Coq, and the form of the file. Nothing in here is trusted: a checker accepts what is
-right, whoever wrote it.
+rank, and classes of destination addresses, which only rules of single switches divide. If one is
+possible it has the cycle, with a frame for each wait. ``proofs/`` has the specification and a
+checker that is proven in Coq. Nothing in here is trusted: a checker accepts what is right, whoever
+wrote it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import Edges, waiting
 from knotless.topologies.formats.switch_files import RULES
 from knotless.topologies.numbering import mac_text, mac_value
-from knotless.verification.address_classes import EXACT, AddressClass, Cube, address_classes
+from knotless.verification.address_classes import AddressClass, Cube, coarse_classes
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_rules import destination_patterns, not_covered
@@ -68,7 +68,7 @@ def proof_text(
         lines.append(f"file {name} {hashlib.sha256(content).hexdigest()}")
     if verdict.safe:
         lines += ["claim safe", *_rank_lines(state, verdict.flow_control)]
-        lines += map(_class_line, address_classes(_patterns(files, state)))
+        lines += map(_class_line, _classes(files))
     else:
         lines += ["claim cycle", *_wait_lines(state, rules, verdict)]
     return "\n".join(lines) + "\n"
@@ -170,12 +170,13 @@ def ranks(edges: Edges) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return nodes, rank
 
 
-def _patterns(files: Mapping[str, bytes], state: ForwardingState) -> set[Cube]:
-    """Return the patterns of addresses that rules test, and the address of each host."""
+def _classes(files: Mapping[str, bytes]) -> list[AddressClass]:
+    """Return classes of addresses: those that the rules of two switches or more tell apart."""
     flows, _ = RULES
     texts = (content.decode() for name, content in files.items() if name.endswith(flows))
-    hosts = {Cube(mac_value(host.mac), EXACT) for host in state.fabric.hosts}
-    return destination_patterns(texts) | hosts
+    patterns = destination_patterns(texts)
+    shared = (pattern for pattern, switches in patterns.items() if switches > 1)
+    return coarse_classes(shared, patterns)
 
 
 def _class_line(of_class: AddressClass) -> str:

@@ -8,6 +8,7 @@ tables. What it does not cover is named here, before a proof is written that nob
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from knotless.topologies.numbering import mac_value
@@ -93,8 +94,14 @@ def _rule_reason(line: str) -> str:
     return f"the order of the actions {actions[:80]}"
 
 
-def destination_patterns(flows: Iterable[str]) -> set[Cube]:
-    """Return the patterns of destination addresses that the rules in some texts test."""
-    written = {pattern for text in flows for pattern in _DESTINATION.findall(text)}
-    masked = ((mac_value(value), mac_value(mask) if mask else EXACT) for value, mask in written)
-    return {Cube(value & mask, mask) for value, mask in masked}
+def destination_patterns(flows: Iterable[str]) -> Counter[Cube]:
+    """Return the patterns of destination addresses that the rules of switches test.
+
+    ``flows`` has a text for each switch. Also returned is how many switches test each pattern.
+    """
+    written = Counter(pattern for text in flows for pattern in {*_DESTINATION.findall(text)})
+    patterns = Counter[Cube]()
+    for (value, masked), switches in written.items():
+        mask = mac_value(masked) if masked else EXACT
+        patterns[Cube(mac_value(value) & mask, mask)] += switches
+    return patterns

@@ -13,6 +13,7 @@ from knotless.verification.address_classes import (
     AddressClass,
     Cube,
     address_classes,
+    coarse_classes,
 )
 
 GROUPS = Cube(1 << 40, 1 << 40)
@@ -52,12 +53,8 @@ def apart(one: AddressClass, other: AddressClass) -> bool:
     )
 
 
-@pytest.mark.seeds(300, gate=60)
-def test_each_address_is_in_exactly_one_class_that_no_pattern_divides(seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
-    patterns = random_patterns(rng)
-    classes = address_classes(patterns)
-    assert address_classes(rng.sample(patterns, len(patterns))) == classes
+def require_partition(classes: list[AddressClass], patterns: list[Cube]) -> None:
+    """Require that each address is in exactly one class, and that no pattern divides one."""
     assert all(addresses(one) > 0 for one in classes)
     assert sum(map(addresses, classes)) == 2**ADDRESS_BITS
     for number, one in enumerate(classes):
@@ -70,8 +67,46 @@ def test_each_address_is_in_exactly_one_class_that_no_pattern_divides(seed: int)
                 contains(cube, pattern) for cube in one.without
             )
             assert outside or contains(pattern, one.cube), (pattern, one)
+
+
+@pytest.mark.seeds(300, gate=60)
+def test_each_address_is_in_exactly_one_class_that_no_pattern_divides(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+    patterns = random_patterns(rng)
+    classes = address_classes(patterns)
+    assert address_classes(rng.sample(patterns, len(patterns))) == classes
+    require_partition(classes, patterns)
     singles = {one.cube for one in classes if not one.without}
     assert singles.issuperset(pattern for pattern in patterns if pattern.mask == EXACT)
+
+
+@pytest.mark.seeds(300, gate=60)
+def test_a_class_that_single_switches_divide_keeps_addresses_that_they_do_not_name(
+    seed: int,
+) -> None:
+    rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+    patterns = random_patterns(rng)
+    shared = [pattern for pattern in patterns if rng.random() < 0.5]
+    classes = coarse_classes(shared, patterns)
+    require_partition(classes, shared)
+    fine = address_classes(patterns)
+    for one in classes:
+        parts = [part for part in fine if not apart(part, one)]
+        dividing = [p for p in patterns if p.meets(one.cube) and not contains(p, one.cube)]
+        dividing = [p for p in dividing if not any(contains(cube, p) for cube in one.without)]
+        assert all(contains(one.cube, p) for p in dividing)
+        rest = [part for part in parts if not any(contains(p, part.cube) for p in dividing)]
+        assert rest
+        for pattern in dividing:
+            assert any(contains(pattern, part.cube) for part in parts)
+
+
+def test_addresses_behind_one_switch_are_one_class() -> None:
+    prefix = masked(0x0200_0000_0500, EXACT ^ 0x7)
+    hosts = [Cube(prefix.value | port, EXACT) for port in range(1, 5)]
+    assert coarse_classes([prefix], hosts)[-1] == AddressClass(prefix)
+    full = [Cube(prefix.value | port, EXACT) for port in range(8)]
+    assert {*coarse_classes([prefix], full)}.issuperset(map(AddressClass, full))
 
 
 def test_nested_patterns_are_a_class_each_without_those_inside() -> None:
