@@ -42,6 +42,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "plan": Benchmark(
         "planning, compiling and checking of large fabrics, with peak memory", "minutes"
     ),
+    "proofs": Benchmark("the size of proofs, and the time to write and to check them", "minutes"),
     "repair": Benchmark(
         "repairs of two running fabrics when links fail", "a quarter of an hour", True
     ),
