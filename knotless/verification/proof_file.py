@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -240,8 +241,8 @@ class _Walker:
     def _next(self, place: _Place, destination: int, source: int) -> Iterator[_Place]:
         channels = self._state.channels
         behaviour = self._rules[channels.names[place.switch]].parsed
-        copies, _ = behaviour.outputs(place.port, destination, source, _ETHERTYPE, place.tags)
-        for port, tags in copies:
+        choices, _ = behaviour.choices(place.port, destination, source, _ETHERTYPE, place.tags)
+        for port, tags in chain.from_iterable(choices):
             channel = channels.leaving.get((place.switch, port))
             if channel is not None:
                 priority = tags[0] >> _PRIORITY_SHIFT if tags else 0

@@ -1,8 +1,9 @@
 """Text of rules as far as the specification of proofs covers it.
 
 The specification (``proofs/Spec.v``) has the matches and actions of our own unicast and multicast
-plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of type all, and later
-tables. What it does not cover is named here, before a proof is written that nobody could check.
+plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of types all and select, and
+later tables. What it does not cover is named here, before a proof is written that nobody could
+check.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ _LATER = rf"(?:write_metadata:{_MASKED}|goto_table:[0-9]+)"
 _RULE = re.compile(
     rf"{_FIELD}(?:,{_FIELD})* actions=(?:drop|(?:{_SEND}|{_LATER})(?:,{_SEND})*(?:,{_LATER})*)"
 )
-_GROUP = re.compile(rf"group_id=[0-9]+,type=all(?:,bucket=actions=(?:drop|{_SEND}(?:,{_SEND})*))*")
+_GROUP = re.compile(
+    rf"group_id=[0-9]+,type=(?:all|select)(?:,bucket=actions=(?:drop|{_SEND}(?:,{_SEND})*))*"
+)
 _PRIORITY_WITHOUT_TAG = re.compile(r"vlan_pcp=(?!.*vlan_vid=0x1)")
 _ACTIONS = re.compile(rf"(?:{_SEND}|{_LATER}|drop)")
 _DESTINATION = re.compile(r"\beth_dst=([0-9a-fA-F:]+)(?:/([0-9a-fA-F:]+))?")
 _GROUP_KINDS = {
     "fast_failover": "fast-failover groups",
     "ff": "fast-failover groups",
-    "select": "select groups",
     "indirect": "indirect groups",
 }
 

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +33,7 @@ from knotless.topologies import Fabric, load
 from knotless.verification.check import verdict_of
 from knotless.verification.dependencies import longest_chain
 from knotless.verification.proof_file import flow_control_lines, proof_text, ranks
+from tests.support.proofs import BUILT, judge, write_rules
 
 ADDRESS = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 CUBE = rf"{ADDRESS}/{ADDRESS}"
@@ -169,10 +171,6 @@ UNUSED = Field("eth_dst", 0x0200_0000_7701)
             with_rule(Rule(1, 9, (UNUSED,), (ToGroup(9),)), Group(9, ((Output(1),),), (1,))),
             "fast-failover groups",
         ),
-        (
-            with_rule(Rule(1, 9, (UNUSED,), (ToGroup(9),)), Group(9, ((Output(1),),), (), True)),
-            "select groups",
-        ),
     ],
 )
 def test_what_the_specification_does_not_have_is_named(rules: FabricRules, said: str) -> None:
@@ -180,6 +178,31 @@ def test_what_the_specification_does_not_have_is_named(rules: FabricRules, said:
         proof_of_rules(RING.fabric, rules)
     assert str(raised.value).startswith(f"proofs do not cover {said}")
     assert str(raised.value).endswith(", which s2 has")
+
+
+@BUILT
+def test_frames_that_switches_choose_for_are_covered(tmp_path: Path) -> None:
+    """What s2 sends to the host of s4 goes on around the ring, or is dropped."""
+    plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
+    cyclic = compile_rules(plan)
+    direct = Field("eth_dst", 0x0200_0000_0401)
+    rules = {
+        **cyclic,
+        "s2": SwitchRules(
+            tuple(
+                sorted(
+                    (*cyclic["s2"].rules, Rule(1, 999, (direct,), (ToGroup(9),))),
+                    key=lambda rule: rule.order,
+                )
+            ),
+            (*cyclic["s2"].groups, Group(9, ((), (Output(2),)), selects=True)),
+        ),
+    }
+    text, files = proof_of_rules(plan.fabric, rules, "pause")
+    assert CYCLE.fullmatch(text)
+    assert b"type=select" in files["s2.groups"]
+    folder = write_rules(tmp_path / "rules", {name: b.decode() for name, b in files.items()})
+    assert judge(folder, text).accepted
 
 
 def test_other_verdicts_have_no_proof() -> None:
