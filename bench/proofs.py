@@ -45,8 +45,8 @@ LIMIT_S = 900
 """Seconds of processors after which the verifier is ended."""
 
 
-def _used_s(command: Sequence[str | Path], statuses: Sequence[int]) -> tuple[float, float] | None:
-    """Return the processor seconds and the peak MiB of a process; None: it was ended."""
+def _used_s(command: Sequence[str | Path], statuses: Sequence[int]) -> float | None:
+    """Return the processor seconds of a process; None: it was ended."""
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
@@ -63,7 +63,7 @@ def _used_s(command: Sequence[str | Path], statuses: Sequence[int]) -> tuple[flo
         return None
     if process.returncode not in statuses:
         raise KnotlessError(f"{' '.join(map(str, command))}: status {process.returncode}")
-    return round(used.ru_utime + used.ru_stime, 2), round(used.ru_maxrss / 1024, 1)
+    return round(used.ru_utime + used.ru_stime, 2)
 
 
 def _knotless(*words: str) -> list[str]:
@@ -93,10 +93,9 @@ def measure(spec: str, engine: str, options: str, folder: Path) -> dict[str, Any
         "classes": text.count("\nclass "),
         "proof_bytes": len(text),
         "gzip_bytes": len(gzip.compress(text.encode(), mtime=0)),
-        "check_s": checked[0],
-        "check_proof_s": written[0],
-        "verify_s": None if verified is None else verified[0],
-        "verify_mib": None if verified is None else verified[1],
+        "check_s": checked,
+        "check_proof_s": written,
+        "verify_s": verified,
     }
 
 
