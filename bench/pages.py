@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from bench import controller, plan, routing, scale, simulation, since
+from bench import controller, plan, proofs, routing, scale, simulation, since
 from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
@@ -27,6 +27,7 @@ PAGES = (
     "check-changes.md",
     "controller-failures.md",
     "decisions/repair.md",
+    "explanation/proof.md",
     "performance.md",
     "seeded-controllers.md",
     "web.md",
@@ -35,6 +36,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "controller": controller.table_of,
     "page-browser": measure_page.table_of,
     "plan": plan.table_of,
+    "proofs": proofs.table_of,
     "repair": repair_tables.table_of_cuts,
     "repairs": repair_tables.table_of_proofs,
     "routing": routing.table_of,

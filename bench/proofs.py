@@ -39,6 +39,8 @@ CASES: Sequence[tuple[str, str, str]] = (
     ("torus,16,16,hosts=4", "dor", ""),
     ("fattree3,16", "fattree", ""),
     ("torus,32,32", "dor", ""),
+    ("lsft,17", "lsft", ""),
+    ("fattree3,32", "fattree", ""),
 )
 """Fabric, engine, and other options of ``knotless flows``."""
 LIMIT_S = 900
@@ -133,7 +135,7 @@ def rows(cases: Sequence[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
 @benchmark(table_of, keys=("fabric", "engine", "options"), order=_order)
 @click.option("--only", "specs", multiple=True, help="Measure only this fabric; may be repeated.")
 def main(run: Run, specs: tuple[str, ...]) -> None:
-    """Write and check proofs of fabrics of up to a thousand hosts.
+    """Write and check proofs of fabrics of up to 8,192 hosts.
 
     Example: python -m bench.proofs --json > docs/benchmarks/proofs.json
     """
