@@ -1,9 +1,9 @@
 """Text of rules as far as the specification of proofs covers it.
 
 The specification (``proofs/Spec.v``) has the matches and actions of our own unicast and multicast
-plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of types all and select, and
-later tables. What it does not cover is named here, before a proof is written that nobody could
-check.
+plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of types all and select,
+choices of a port by a hash, and later tables. What it does not cover is named here, before a proof
+is written that nobody could check.
 """
 
 from __future__ import annotations
@@ -34,8 +34,15 @@ _SEND = (
     r"(?:push_vlan:0x8100|pop_vlan|set_field:[0-9]+->vlan_(?:vid|pcp)|output:[0-9]+|group:[0-9]+)"
 )
 _LATER = rf"(?:write_metadata:{_MASKED}|goto_table:[0-9]+)"
+_CHOICE = (
+    r"move:NXM_OF_ETH_SRC\[\]->NXM_NX_XXREG0\[0\.\.47\],"
+    r"move:NXM_OF_ETH_DST\[0\.\.23\]->NXM_OF_ETH_SRC\[24\.\.47\],"
+    r"bundle_load\(eth_src,[0-9]+,hrw,ofport,OXM_OF_METADATA\[0\.\.15\],members:[0-9]+(?:,[0-9]+)*\),"
+    r"move:NXM_NX_XXREG0\[0\.\.47\]->NXM_OF_ETH_SRC\[\],goto_table:[0-9]+"
+)
 _RULE = re.compile(
-    rf"{_FIELD}(?:,{_FIELD})* actions=(?:drop|(?:{_SEND}|{_LATER})(?:,{_SEND})*(?:,{_LATER})*)"
+    rf"{_FIELD}(?:,{_FIELD})* actions="
+    rf"(?:drop|{_CHOICE}|(?:{_SEND}|{_LATER})(?:,{_SEND})*(?:,{_LATER})*)"
 )
 _GROUP = re.compile(
     rf"group_id=[0-9]+,type=(?:all|select)(?:,bucket=actions=(?:drop|{_SEND}(?:,{_SEND})*))*"
@@ -89,7 +96,7 @@ def _rule_reason(line: str) -> str:
         if not re.fullmatch(_FIELDS[name], value):
             return f"the match {part[:60]}"
     if "bundle_load" in actions:
-        return "choices by a hash of addresses (bundle_load)"
+        return "choices by another hash than ours (bundle_load)"
     for action in actions.split(","):
         if not _ACTIONS.fullmatch(action):
             return f"the action {action[:60]}"
