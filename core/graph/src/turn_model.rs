@@ -74,3 +74,29 @@ pub fn legal(
     });
     acyclic::grow(channels.count(), &turns.before, &turns.after, &order, &given)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::triangle;
+    use crate::trees::breadth_first;
+
+    #[test]
+    fn within_a_level_right_is_up_and_between_levels_the_root_is() {
+        let channels = triangle();
+        let (parent, level) = breadth_first(&channels, &[0]).expect("sound");
+        let tree = Tree::new(&channels, 0, &parent, &level).expect("sound");
+        let ends: Vec<_> = channels.tail.iter().zip(&channels.head).collect();
+        let found: Vec<_> = ends.into_iter().zip(tree.directions(&channels)).collect();
+        use Direction::{LeftDown, LeftUp, RightDown, RightUp};
+        let expected = [
+            ((&0, &1), RightDown),
+            ((&0, &2), RightDown),
+            ((&1, &0), LeftUp),
+            ((&1, &2), RightUp),
+            ((&2, &0), LeftUp),
+            ((&2, &1), LeftDown),
+        ];
+        assert_eq!(found, expected);
+    }
+}
