@@ -10,14 +10,14 @@ from tests.seeded.run import run
 IN_STAGES = pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
-    reason="no single step is proven for a failure: its pairs move in stages, and wait for packets",
+    reason="each path that is left to a host closes a cycle with paths that older packets take",
 )
 
 
 @pytest.mark.thin(1)
 @pytest.mark.parametrize(
     "seed",
-    [1, 2, 3, 4, 7, *(pytest.param(seed, marks=[IN_STAGES, pytest.mark.deep]) for seed in (5, 6))],
+    [1, 2, 3, 4, pytest.param(5, marks=[IN_STAGES, pytest.mark.deep]), 6, 7],
 )
 def test_every_failure_is_served_as_soon_as_a_first_one(seed: int) -> None:
     """That is what the invariant *late* says, with the limit of the kind *cut*."""

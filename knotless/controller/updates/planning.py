@@ -23,7 +23,7 @@ from knotless.topologies.failures import NO_FAILURES, Failures, host_parts, usab
 from knotless.topologies.union import described, hosts_of_both, removed, union
 from knotless.verification.changes.change import Change, Installed, compact
 from knotless.verification.changes.outage import pairs_down
-from knotless.verification.changes.planner import plan_change, plan_in_place
+from knotless.verification.changes.planner import plan_change, plan_dropping_first, plan_in_place
 from knotless.verification.changes.proof import ProofContext
 from knotless.verification.failover import after_failover
 
@@ -302,9 +302,11 @@ def _plan_steps(
     )
     change = plan_change(before, plan)
     if failures and not _is_safe_with_links(change, task, unavoided, older):
-        in_place = None if change.in_place else plan_in_place(before, plan)
-        if in_place is not None and _is_safe_with_links(in_place, task, unavoided, older):
-            change = in_place
+        kinds = (plan_dropping_first,) if change.in_place else (plan_in_place, plan_dropping_first)
+        others = (other for kind in kinds if (other := kind(before, plan)) is not None)
+        safe = (other for other in others if _is_safe_with_links(other, task, unavoided, older))
+        if (other := next(safe, None)) is not None:
+            change = other
         else:
             change = plan_change(replace(before, fabric=unavoided, plan=None), plan)
             change = replace(change, down=pairs_down(change, before.fabric))
@@ -399,12 +401,20 @@ def _is_safe_with_links(
 ) -> bool:
     """Tell whether no step can deadlock if failed links carry frames, or do so before its end.
 
-    Rules of older generations may still forward to them. A change in place is abandoned if they
-    return during its first step; after that, no rule forwards to them. But frames that have crossed
-    a link that never was down are still there in the later steps. The proofs have what switches do
-    during the failures; before and after these they do ``older``, if that differs.
+    Rules of older generations may still forward to them. A change whose first step drops what leads
+    to them is abandoned if they return during that step; after it, nothing is on them. But frames
+    that have crossed a link that never was down are still there in the later steps, and so are
+    those that have crossed others before. The proofs have what switches do during the failures;
+    before and after these they do ``older``, if that differs.
     """
     context = ProofContext(unavoided, change.before.flow_control, change.groups, change.before.lag)
-    steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
+    is_first = change.needs_links_down and not task.carrying
+    steps = change.steps[:1] if is_first else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
-    return all(context.judge(each).outcome.safe for each in generations)
+    if not all(context.judge(each).outcome.safe for each in generations):
+        return False
+    if not (is_first and change.drops_first):
+        return True
+    empty = task.failures.dead_links(unavoided)
+    later = ((*older, *step.proof.generations) for step in change.steps[1:])
+    return all(context.is_acyclic_without(empty, each) for each in later)

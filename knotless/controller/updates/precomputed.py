@@ -75,7 +75,7 @@ class PrecomputedRepairs:
         base = self._bases[-1]
         packed = base.plans.get(task.goal)
         plan: UpdatePlan | None = base.packing.unpack(packed) if packed else None
-        if plan is not None and plan.change.in_place and task.carrying:
+        if plan is not None and plan.change.needs_links_down and task.carrying:
             return None  # it is proven for failed links that carry nothing
         return plan
 

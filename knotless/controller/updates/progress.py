@@ -150,6 +150,11 @@ class StepProgress:
         return bool(self.plan and self.plan.change.in_place)
 
     @property
+    def needs_links_down(self) -> bool:
+        """See :attr:`Change.needs_links_down`."""
+        return bool(self.plan and self.plan.change.needs_links_down)
+
+    @property
     def is_serving(self) -> bool:
         """Whether all frames take the routes of the plan; what is left removes what they had."""
         left = len(self._left) - self.awaits_quiescence
@@ -234,10 +239,10 @@ class StepProgress:
     def link_returned(self) -> None:
         """Record that a port has its carrier again.
 
-        If a switch may still hold rules that lead to a failed link, the steps in place that are
-        left are proven only without it; others are planned instead.
+        If a switch may still hold rules that lead to a failed link, the steps that are left may be
+        proven only without it; others are planned instead.
         """
-        if self.is_in_place and self._left and self._step is self._first and self.waiting:
+        if self.needs_links_down and self._left and self._step is self._first and self.waiting:
             self.abandon()
 
     def abandon(self) -> None:

@@ -232,15 +232,15 @@ class UpdateState:
         """Whether pairs are to be served before the current step ends.
 
         Nobody knows by which rules older packets are there that another controller has left, nor
-        what switches hold that have not confirmed the first rules. A step in place is proven only
-        as long as nothing else is on links that have failed.
+        what switches hold that have not confirmed the first rules. Some steps are proven only as
+        long as nothing else is on links that have failed.
         """
         progress = self.progress
         if not self.goal.serves_first or not self._has_other_goal or progress.is_inherited:
             return False
         if (self.goal, self.union.failures) == self._attempts.early:
             return False
-        is_known = progress.plan is not None and not progress.is_in_place
+        is_known = progress.plan is not None and not progress.needs_links_down
         return not progress.waiting or (is_known and len(progress.in_flight) < _MAX_IN_FLIGHT)
 
     @property

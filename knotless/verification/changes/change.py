@@ -101,16 +101,23 @@ class Change:
     switches change in batches or frames are dropped; 0 if nothing changes. ``before`` is what is
     installed. ``in_place``: the first step drops what leads to failed links; those after it are
     proven only if no failed link has carried frames again before all switches have confirmed the
-    first one. ``multicast`` are the groups of the new plan. ``down`` are the pairs of hosts that
-    are down before it and after each step (:mod:`knotless.verification.changes.outage`).
+    first one. ``drops_first``: the same of a change with two VLAN generations. ``multicast`` are
+    the groups of the new plan. ``down`` are the pairs of hosts that are down before it and after
+    each step (:mod:`knotless.verification.changes.outage`).
     """
 
     tier: int
     before: Installed
     steps: tuple[Step, ...]
     in_place: bool = False
+    drops_first: bool = False
     multicast: tuple[MulticastGroup, ...] = ()
     down: tuple[int, ...] = ()
+
+    @property
+    def needs_links_down(self) -> bool:
+        """Whether steps after the first are proven only if no failed link has returned before."""
+        return self.in_place or self.drops_first
 
     @property
     def served_by_step(self) -> int:

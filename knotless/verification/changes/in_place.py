@@ -11,7 +11,7 @@ table virtual channel (*guards*) until the frames have left the fabric.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from knotless.forwarding.openflow.rules import (
     VIRTUAL_CHANNEL,
     FabricRules,
     Field,
+    Output,
     Rule,
     SwitchRules,
     match_order,
@@ -38,6 +39,32 @@ from knotless.topologies.fabric import Fabric
 PRIORITY = 0xFFFF
 """Of guards: above all others."""
 _TAGGED = Field("vlan_vid", 0x1000, 0x1000)
+
+
+def without_ports(rules: FabricRules, ports: Collection[tuple[str, int]]) -> FabricRules:
+    """Return rules that drop what they would send to some ports, each of a switch by name.
+
+    Groups of type 'fast failover' stay: switches do so by themselves while these ports are down.
+    """
+    left = dict(rules)
+    for name in {name for name, _ in ports} & rules.keys():
+        gone = {Output(port) for switch, port in ports if switch == name}
+        held = rules[name]
+        left[name] = SwitchRules(
+            tuple(
+                rule._replace(actions=tuple(each for each in rule.actions if each not in gone))
+                for rule in held.rules
+            ),
+            tuple(
+                group
+                if group.watch
+                else replace(
+                    group, buckets=tuple(each for each in group.buckets if gone.isdisjoint(each))
+                )
+                for group in held.groups
+            ),
+        )
+    return left
 
 
 def common_rules(old: Plan, new: Plan) -> CompiledRules | None:

@@ -23,6 +23,7 @@ host or other, so that the rules of two fabrics together could send such a packe
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,7 +53,13 @@ from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import Change, Installed, Pair
 from knotless.verification.changes.drops import keeping
-from knotless.verification.changes.in_place import common_rules, guarded, guards_of, with_guards
+from knotless.verification.changes.in_place import (
+    common_rules,
+    guarded,
+    guards_of,
+    with_guards,
+    without_ports,
+)
 from knotless.verification.changes.outage import pairs_down
 from knotless.verification.changes.proof import ALL, ProofContext, Prover
 from knotless.verification.changes.stages import (
@@ -91,6 +98,15 @@ def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
     if steps is None:
         return None
     return _described(steps.change(1, in_place=True), new_plan)
+
+
+def plan_dropping_first(before: Installed, new_plan: Plan) -> Change | None:
+    """Return two-phase steps of which the first drops what leads to links that are down, or None.
+
+    Older frames cannot cross these links any more, if they return, when others are admitted.
+    """
+    steps = _planner(before, new_plan).dropping_first()
+    return None if steps is None else _described(steps.change(2, drops_first=True), new_plan)
 
 
 def _described(change: Change, new_plan: Plan) -> Change:
@@ -300,12 +316,35 @@ class _Planner:
             steps.add("remove the guards", rules, tags)
         return steps if steps.proven else None
 
-    def _side_by_side(self, generation: VlanGeneration) -> _SideBySide | None:
-        """Return the new rules next to what is installed; None if these do not fit."""
+    def dropping_first(self) -> Steps | None:
+        """Two-phase, in which nothing is sent to links that are down from the first step on.
+
+        None if that is not proven.
+        """
+        if self.before.whole is None or self.before.staying is not None:
+            return None
+        usable = set(self.before.fabric.links)
+        down = [link for link in self.before.whole.links if link not in usable]
+        ports = {end for link in down for end in ((link.a, link.a_port), (link.b, link.b_port))}
+        for generation in self._free_generations():
+            side_by_side = self._side_by_side(generation, ports)
+            if side_by_side and (steps := self.two_phase(side_by_side)).proven:
+                return steps
+        return None
+
+    def _side_by_side(
+        self, generation: VlanGeneration, ports_down: Collection[tuple[str, int]] = ()
+    ) -> _SideBySide | None:
+        """Return the new rules next to what is installed; None if these do not fit.
+
+        Until the old rules are removed, nothing is sent to ``ports_down``.
+        """
         old, (new, tags) = self._old, self.in_generation(generation)
+        prepared = without_ports(new, ports_down)
+        old = without_ports(old, ports_down)
         try:
-            installed = joined(old, without_admission(new))
-            admitting = joined(without_admission(old) if tags is None else old, new)
+            installed = joined(old, without_admission(prepared))
+            admitting = joined(without_admission(old) if tags is None else old, prepared)
         except RuleError:
             return None
         return _SideBySide(new, tags, installed, admitting)

@@ -21,16 +21,19 @@ is cut. All others must be delivered, also where only a mixture sends them to th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation, state_of_generations
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.graphs.dependencies import Edges
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, channels_of
+from knotless.routing.graphs.dependencies import Edges, find_cycle, waiting
 from knotless.routing.multicast import MulticastGroup
-from knotless.topologies.fabric import Fabric
+from knotless.topologies.fabric import Fabric, Link
 from knotless.verification.changes.admission import refused_frames
 from knotless.verification.check import Outcome, outcome_of, problems_of
 from knotless.verification.dependencies import edges_of
@@ -106,6 +109,21 @@ class ProofContext:
         loses = any((state.core.lost, *state.core.floods_lost))
         failing = tuple(int.from_bytes(bits, "little") for bits in state.core.failing)
         return StepVerdict(outcome_of(state, self.flow_control), edges_of(state), loses, failing)
+
+    def is_acyclic_without(
+        self, empty: Collection[Link], generations: Sequence[Generation]
+    ) -> bool:
+        """Return whether no mixture can deadlock while no packet is on the links ``empty``.
+
+        Packets of the generations may have crossed these links before. Raises RuleError as
+        :meth:`judge`.
+        """
+        channels, index = channels_of(self.fabric), self.fabric.switch_index
+        ends = [end for link in empty for end in ((link.a, link.a_port), (link.b, link.b_port))]
+        unused = [channels.leaving[index[name], port] for name, port in ends]
+        edges = self.judge(generations).dependencies
+        kept = ~np.isin(edges // VCS_PER_CHANNEL, unused).any(axis=1)
+        return not find_cycle(waiting(edges[kept], self.flow_control))
 
     def state(self, generations: Sequence[Generation]) -> ForwardingState:
         """Return the state of all mixtures of the generations; raises RuleError."""

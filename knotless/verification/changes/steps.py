@@ -60,9 +60,9 @@ class Steps:
         """Return whether no step can deadlock."""
         return all(step.proof.acyclic for step in self.steps)
 
-    def change(self, tier: int, *, in_place: bool = False) -> Change:
+    def change(self, tier: int, *, in_place: bool = False, drops_first: bool = False) -> Change:
         """Return the change that consists of these steps."""
-        return Change(tier, self.before, tuple(self.steps), in_place)
+        return Change(tier, self.before, tuple(self.steps), in_place, drops_first)
 
 
 MAX_SWITCHES = 128
