@@ -67,6 +67,8 @@ CORE_LIMIT_S = 900
 MEMORY_BYTES = 8 << 30
 """Address space of one process: a fault that makes a list grow for ever ends here."""
 POLL_S = 1.0
+IDLE_S = 600.0
+"""A command waits for ever that has used no processor for so long on the clock."""
 TOO_LONG = 124
 """The exit status of a command that takes longer than its limit: that of timeout(1)."""
 NOT_COMPILED = "could not compile"
@@ -170,7 +172,7 @@ def call(root: Path, *words: str, limit_s: float | None = None) -> tuple[int, st
     """Run a command, and return its exit status and what it printed.
 
     ``limit_s`` is processor time, that of children included. A command that takes longer ends with
-    all its children, and so does one that waits for ten times as long.
+    all its children, and so does one that waits for ever.
     """
     with subprocess.Popen(
         ("prlimit", f"--as={MEMORY_BYTES}", *words),
@@ -182,15 +184,18 @@ def call(root: Path, *words: str, limit_s: float | None = None) -> tuple[int, st
         text=True,
         start_new_session=True,
     ) as process:
-        began_s = time.monotonic()
+        spent_s, moved_s = 0.0, time.monotonic()
         while True:
             try:
                 said, _ = process.communicate(timeout=POLL_S)
             except subprocess.TimeoutExpired:
-                waited_s = time.monotonic() - began_s
-                if limit_s and max(_processor_s(process.pid), waited_s / 10) > limit_s:
+                if (now_s := _processor_s(process.pid)) > spent_s:
+                    spent_s, moved_s = now_s, time.monotonic()
+                is_idle = time.monotonic() - moved_s > IDLE_S
+                if limit_s and (is_idle or spent_s > limit_s):
                     os.killpg(process.pid, signal.SIGKILL)
-                    return TOO_LONG, f"it takes more than {limit_s:.0f} s of processor time"
+                    what = "waits for ever" if is_idle else f"takes more than {limit_s:.0f} s"
+                    return TOO_LONG, f"it {what}"
             else:
                 return process.returncode, said
 

@@ -348,6 +348,13 @@ def test_no_tests_at_all_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.summary() == 1
 
 
+def test_a_fault_that_waits_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutants.IDLE_S", 0.5)
+    code = "import threading; threading.Event().wait()"
+    said = call(REPOSITORY, sys.executable, "-c", code, limit_s=600.0)
+    assert said == (TOO_LONG, "it waits for ever")
+
+
 @pytest.mark.parametrize("loop", ["while True: pass", "import os\nos.fork()\nwhile True: pass"])
 def test_a_fault_that_loops_for_ever_ends_after_its_processor_time(loop: str) -> None:
     assert call(REPOSITORY, sys.executable, "-c", loop, limit_s=0.2)[0] == TOO_LONG
