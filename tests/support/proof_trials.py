@@ -34,8 +34,8 @@ from tests.support.proofs import (
     tested,
     write_rules,
 )
-from tests.support.reference import CUT, LOOP
-from tests.support.reference_rules import RuleReference
+from tests.support.reference import CUT, LOOP, Place
+from tests.support.reference_rules import Copies, Frame, RuleFiles, RuleReference, fits
 
 PLANS: tuple[tuple[str, dict[str, object]], ...] = (
     ("ring,4", {"engine": "updown"}),
@@ -47,6 +47,25 @@ PLANS: tuple[tuple[str, dict[str, object]], ...] = (
     ("random,6,degree=3,hosts=1,seed=4", {"engine": "lash"}),
 )
 """Small plans: with one virtual channel and with several, with and without groups."""
+
+
+class AnyOfOnePriority(RuleFiles):
+    """Rules of files, of which any of the highest priority counts that matches."""
+
+    def _from_table(
+        self, table: int, place: Place, frame: Frame, metadata: int
+    ) -> Iterator[Copies]:
+        flows = [
+            flow
+            for flow in self.flows[place[0]]
+            if flow.table == table and fits(flow, place, frame, metadata)
+        ]
+        if not flows:
+            yield []
+        highest = max((flow.priority for flow in flows), default=0)
+        for flow in flows:
+            if flow.priority == highest:
+                yield from self._applied(flow.actions, place, frame, metadata)
 
 
 def flow_control_of(proof: str) -> str:
@@ -67,7 +86,7 @@ def addresses(folder: Path, rng: random.Random, count: int) -> Iterator[int]:
 
 def fault(folder: Path, flow_control: str, rng: random.Random, count: int = 6) -> str:
     """Follow frames one by one; return what is wrong, or nothing."""
-    walker = RuleReference(folder)
+    walker = RuleReference(AnyOfOnePriority(folder))
     for source, target in walker.pairs():
         fates = walker.fates(source, target)
         # What leaves where nothing is harms nobody.

@@ -123,7 +123,7 @@ class RuleFiles:
         flows = self.flows[place[0]]
         for number, flow in enumerate(flows):
             better = hit is None or flow.priority > flows[hit].priority
-            if flow.table == table and better and _fits(flow, place, frame, metadata):
+            if flow.table == table and better and fits(flow, place, frame, metadata):
                 hit = number
         if hit is None:
             yield []
@@ -176,7 +176,8 @@ class RuleFiles:
             yield out + rest
 
 
-def _fits(flow: Flow, place: Place, frame: Frame, metadata: int) -> bool:
+def fits(flow: Flow, place: Place, frame: Frame, metadata: int) -> bool:
+    """Return whether a rule matches a frame in a switch."""
     for name, value, *mask in flow.match:
         if name == "vlan_vid":
             have = 0 if frame.vlan is None else 0x1000 | frame.vlan
