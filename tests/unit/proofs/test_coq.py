@@ -44,11 +44,23 @@ def make(sources: Path, *targets: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of sources with all that Coq makes of them."""
+    """Return a folder of sources with all that Coq makes of them.
+
+    Of another version of Coq than that of Debian 12, the checker is the whole extraction.
+    """
     sources = copied(tmp_path_factory.mktemp("coq"))
-    done = make(sources, "checker.ml")
+    is_same = is_coq_of_the_committed_checker()
+    done = make(sources, "proof", *(["checker.ml"] if is_same else ["extracted.ml"]))
     assert done.returncode == 0, done.stdout
+    if not is_same:
+        shutil.copy(sources / "extracted.ml", sources / "checker.ml")
     return sources
+
+
+def is_coq_of_the_committed_checker() -> bool:
+    """Return whether the text of this version's extraction has to be the committed one."""
+    done = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True)
+    return f"version {EXTRACTED_BY}." in done.stdout
 
 
 @COQ
@@ -81,8 +93,7 @@ def test_an_assumption_is_found(compiled: Path, tmp_path: Path) -> None:
 @COQ
 @pytest.mark.deep
 def test_coq_extracts_the_checker_that_is_built(compiled: Path) -> None:
-    version = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True)
-    if f"version {EXTRACTED_BY}." in version.stdout:
+    if is_coq_of_the_committed_checker():
         assert (compiled / "checker.ml").read_text() == (PROOFS / "checker.ml").read_text()
         assert (compiled / "checker.sha256").read_text() == (PROOFS / "checker.sha256").read_text()
 
