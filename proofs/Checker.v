@@ -175,7 +175,7 @@ Fixpoint handle (sw : switch) (port : N) (d : class) (s : pattern) (l : list tab
               | Known outs => Known (map (app out) outs)
               | other => other
               end in
-            let effect_of r (e : effect) :=
+            let effect_of r (e : effects) :=
               match e with
               | None => Refuse
               | Some (ts', out) =>

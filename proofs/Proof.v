@@ -160,7 +160,7 @@ Proof.
         exists x', some. split; [now right|easy].
 Qed.
 
-(** Actions have some effect, if it is not defined. *)
+(** Actions have some effects, if it is not defined. *)
 Lemma apply_some sw port acts : forall ts out, exists e, In e (apply sw port acts ts out).
 Proof.
   induction acts as [|action acts IH]; intros ts out; cbn [apply].

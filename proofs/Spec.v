@@ -44,9 +44,9 @@ Definition copy := (N * stack)%type.   (* an output port, and the tags of what l
 
 (** Actions, in order: the tags afterwards, and the copies. None: it is not defined here what the
     switch does. *)
-Definition effect := option (stack * list copy).
+Definition effects := option (stack * list copy).
 
-Fixpoint bucket (port : N) (acts : list action) (ts : stack) (out : list copy) : effect :=
+Fixpoint bucket (port : N) (acts : list action) (ts : stack) (out : list copy) : effects :=
   match acts with
   | [] => Some (ts, out)
   | Push :: more =>
@@ -77,7 +77,7 @@ Fixpoint group_of (g : N) (all : list (N * group)) : option group :=
 
 (** The same with groups: the effects that are possible. *)
 Fixpoint apply (sw : switch) (port : N) (acts : list action) (ts : stack) (out : list copy)
-  : list effect :=
+  : list effects :=
   match acts with
   | [] => [Some (ts, out)]
   | Group g :: more =>
@@ -115,7 +115,7 @@ Definition missed (t : table) (port meta d s : N) (ts : stack) : Prop :=
   forall l r, In l t -> In r l -> matches r port meta d s ts = false.
 
 (** What a switch may do with a frame, from a table on. It is a relation: of rules of one priority
-    that match the same frame, any may count, and so may any effect of its actions. None: it is not
+    that match the same frame, any may count, and so may any effects of its actions. None: it is not
     defined here. *)
 Inductive handled (sw : switch) (port : N) (d s : N)
   : nat -> N -> stack -> option (list copy) -> Prop :=
