@@ -7,6 +7,7 @@ import resource
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,16 +65,21 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
 
 
 @BUILT
-def test_rules_that_are_read_back_are_proven(knotless: Knotless, names: Names) -> None:
+def test_rules_that_are_read_back_are_proven(
+    knotless: Knotless, names: Names, tmp_path: Path
+) -> None:
     done = up(knotless, names, "--engine", "updown", "--proven")
     assert (done.returncode, our_lines(done.stderr)) == (0, [])
     try:
-        rules, file = names.directory / "proof.rules", names.directory / "proof"
-        done = knotless("verify", str(rules), str(file))
-        assert (done.returncode, done.stdout.split(" under")[0]) == (
-            0,
-            "accepted: the fabric cannot deadlock",
-        )
+        live = tmp_path / "live"
+        done = knotless("check", "--live", "--name", names.name, "--proof", str(live))
+        assert done.returncode == 0, done.stderr
+        for file in (names.directory / "proof", live):
+            done = knotless("verify", f"{file}.rules", str(file))
+            assert (done.returncode, done.stdout.split(" under")[0]) == (
+                0,
+                "accepted: the fabric cannot deadlock",
+            )
     finally:
         assert knotless("down", "--name", names.name).returncode == 0
 
