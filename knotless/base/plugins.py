@@ -47,9 +47,9 @@ class Plugins(Mapping[str, Plugin]):
 
     def __getitem__(self, name: str) -> Plugin:
         if self._all is None and name in self._modules:
-            found = self._of_module(name).get(name)
-            if found is not None:
-                return found
+            plugin = self._of_module(name).get(name)
+            if plugin is not None:
+                return plugin
         return self._by_name()[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -69,6 +69,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "check": [["FOLDER"], ["FOLDER", "--json"], ["FOLDER", "--draw", "d.svg"],
               ["FOLDER", "--pair", "NAME", "NAME"], ["FOLDER", "--routes", "bgp"], ["NAME"]],
     "triage": [["FOLDER"], ["NAME"]],
+    "verify": [["NAME", "NAME"], ["FOLDER", "NAME"]],
     "analyse": [["FABRIC", "--pattern", "shift:1", "--engine", "updown"],
                 ["FABRIC", "--pattern", "NAME"]],
     "simulate": [["FABRIC", "--pattern", "shift:1", "--duration", "50", "--engine", "updown"],

@@ -7,7 +7,9 @@ import sys
 
 import click
 
-from knotless.cli.commands._proven import verifier
+from knotless.base.errors import ProofError
+from knotless.cli.commands._proven import PROGRAM, verifier
+from knotless.cli.output import say
 
 EXAMPLE = """\b
 Example: knotless check rules --proof rules.proof
@@ -25,6 +27,14 @@ def command(path: str, proof: str) -> None:
     proven in Coq and shares nothing with knotless check. The exit status is 0 if the proof is
     accepted, 1 if it is refused, 2 if it cannot be read. See docs/explanation/proof.md.
     """
-    program = verifier()
-    sys.stdout.flush()
-    sys.exit(subprocess.run([program, path, proof], check=False).returncode)
+    done = subprocess.run(
+        [verifier(), path, proof], capture_output=True, text=True, errors="replace", check=False
+    )
+    message = done.stderr.strip().removeprefix(f"{PROGRAM}: ")
+    if done.returncode not in (0, 1):
+        raise ProofError(message or f"{PROGRAM} has ended with status {done.returncode}")
+    if done.stdout:
+        say(done.stdout.rstrip("\n"))
+    if message:
+        say(f"knotless: {message}", err=True)
+    sys.exit(done.returncode)
