@@ -4,7 +4,7 @@ open Text
 let usage =
   "knotless-verify FOLDER PROOF   judge a proof for the fabric and the rules in a folder\n\
    knotless-verify --print FOLDER print what is read of a folder\n\n\
-   exit status: 0 accepted, 1 refused, 2 input that cannot be read\n"
+   exit status: 0 proven safe, 1 refused, or a cycle, 2 input that cannot be read\n"
 
 (* Beyond this a hostile file is meant. *)
 let max_heap_bytes = 8 * 1024 * 1024 * 1024
@@ -114,7 +114,8 @@ let verify path proof_path =
   match proof.claim with
   | Cycle waits ->
     Cycle.check folder fabric waits;
-    Cycle.print condition waits
+    Cycle.print condition waits;
+    exit 1  (* as of a refused proof: 0 is for fabrics that cannot deadlock *)
   | Safe { bound; ranks; classes } ->
     let queues = 8 * Array.length folder.channel_names in
     let rank_of = Array.make queues 1 in

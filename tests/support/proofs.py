@@ -40,9 +40,14 @@ class Judgement(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Whether the proof was accepted."""
+        """Whether the fabric was accepted as safe."""
         assert self.status in (0, 1, 2), self
         return self.status == 0
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the cycle of the proof was seen in the rules."""
+        return self.status == 1 and self.text.startswith("checked, not proven: ")
 
 
 def run(*arguments: str | Path, memory_kib: int | None = None) -> Judgement:

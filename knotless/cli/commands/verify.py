@@ -24,8 +24,9 @@ def command(path: str, proof: str) -> None:
     """Check the proof F of the rules in the directory PATH.
 
     A program of its own does it, knotless-verify, which has its own reader of rules. Its checker is
-    proven in Coq and shares nothing with knotless check. The exit status is 0 if the proof is
-    accepted, 1 if it is refused, 2 if it cannot be read. See docs/explanation/proof.md.
+    proven in Coq and shares nothing with knotless check. The exit status is 0 if the fabric is
+    proven safe, 1 if the proof is refused or shows a cycle, 2 if it cannot be read. See
+    docs/explanation/proof.md.
     """
     done = subprocess.run(
         [verifier(), path, proof], capture_output=True, text=True, errors="replace", check=False

@@ -113,7 +113,7 @@ def test_verify_accepts_what_check_has_written(plan: tuple[str, ...], status: in
     assert call("check", "rules", "--proof", "p").exit_code == status
     done = call("verify", "rules", "p")
     begin = "checked, not proven: " if status else "accepted: the fabric cannot deadlock"
-    assert (done.exit_code, done.stderr, done.stdout.startswith(begin)) == (0, "", True)
+    assert (done.exit_code, done.stderr, done.stdout.startswith(begin)) == (status, "", True)
 
 
 @BUILT
@@ -148,7 +148,8 @@ def test_dumps_of_open_vswitch_are_written_as_a_folder_for_the_proof(fabric: str
     done = call("check", OTHERS / fabric, "--proof", "p", "--json")
     assert done.exit_code in (0, 1)
     assert json.loads(done.stdout)["proof_rules"] == "p.rules"
-    assert call("verify", "p.rules", "p").exit_code == 0
+    is_cycle = "claim cycle" in Path("p").read_text()
+    assert call("verify", "p.rules", "p").exit_code == int(is_cycle)
 
 
 def test_where_the_program_is_missing_a_line_says_how_it_is_built(

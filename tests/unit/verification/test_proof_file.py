@@ -202,7 +202,7 @@ def test_frames_that_switches_choose_for_are_covered(tmp_path: Path) -> None:
     assert CYCLE.fullmatch(text)
     assert b"type=select" in files["s2.groups"]
     folder = write_rules(tmp_path / "rules", {name: b.decode() for name, b in files.items()})
-    assert judge(folder, text).accepted
+    assert judge(folder, text).replayed
 
 
 def test_other_verdicts_have_no_proof() -> None:
