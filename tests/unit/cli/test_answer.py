@@ -137,8 +137,8 @@ FOLDERS = (
     REPOSITORY / "knotless" / "cli" / "commands",
     REPOSITORY / "experiments" / "knotless_experiments" / "commands",
 )
-GENERATED = {"completion", "schedule", "topology"}
-"""Modules that print generated text, as it is: a script, JSON in parts, the file of a fabric.
+GENERATED = {"completion", "schedule", "topology", "verify"}
+"""Modules that print text as it is: a script, JSON in parts, a fabric's file, another program's.
 
 Notes on standard error are no answers."""
 
