@@ -69,7 +69,7 @@ def proof_text(
         lines.append(f"file {name} {hashlib.sha256(content).hexdigest()}")
     if verdict.safe:
         lines += ["claim safe", *_rank_lines(state, verdict.flow_control)]
-        lines += map(_class_line, _classes(files))
+        lines += map(class_line, _classes(files))
     else:
         lines += ["claim cycle", *_wait_lines(state, rules, verdict)]
     return "\n".join(lines) + "\n"
@@ -180,7 +180,8 @@ def _classes(files: Mapping[str, bytes]) -> list[AddressClass]:
     return coarse_classes(shared, patterns)
 
 
-def _class_line(of_class: AddressClass) -> str:
+def class_line(of_class: AddressClass) -> str:
+    """Return the line of a class of addresses."""
     cube, *without = map(_cube_text, (of_class.cube, *of_class.without))
     return f"class {cube}" + (f" but {' '.join(without)}" if without else "")
 

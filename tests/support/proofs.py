@@ -18,11 +18,12 @@ from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.routing.graphs.dependencies import waiting
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.topologies.numbering import mac_text, mac_value
+from knotless.topologies.numbering import mac_value
 from knotless.verification.address_classes import Cube, address_classes
 from knotless.verification.check import outcome_of, verdict_of
 from knotless.verification.dependencies import edges_of
-from knotless.verification.proof_file import proof_text
+from knotless.verification.proof_file import class_line, proof_text
+from knotless.verification.proof_rules import destination_patterns
 from tests.support import REPOSITORY
 
 PROOFS = REPOSITORY / "proofs"
@@ -111,9 +112,7 @@ def proof_of(folder: Path, flow_control: str = "auto") -> str:
 
 def class_lines(found: set[Cube], hosts: set[Cube]) -> Iterator[str]:
     """Yield classes of destinations that rules with some patterns treat alike."""
-    for of_class in address_classes(found | hosts):
-        first, *without = map(_text, (of_class.cube, *of_class.without))
-        yield f"class {first}" + (f" but {' '.join(without)}" if without else "")
+    return map(class_line, address_classes(found | hosts))
 
 
 def file_lines(folder: Path) -> list[str]:
@@ -145,16 +144,4 @@ def ranks(edges: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 def tested(folder: Path) -> set[Cube]:
     """Return the destinations that rules match."""
-    found = set()
-    for file in folder.glob("*.flows"):
-        for line in file.read_text().splitlines():
-            for part in line.split(" ")[0].split(","):
-                if part.startswith("eth_dst="):
-                    value, _, mask = part.removeprefix("eth_dst=").partition("/")
-                    bits = mac_value(mask) if mask else ALL
-                    found.add(Cube(mac_value(value) & bits, bits))
-    return found
-
-
-def _text(cube: Cube) -> str:
-    return f"{mac_text(cube.value)}/{mac_text(cube.mask)}"
+    return {*destination_patterns(file.read_text() for file in folder.glob("*.flows"))}
