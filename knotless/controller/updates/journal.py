@@ -147,7 +147,7 @@ class History:
     of ``down_pairs`` were served again, since their failure was noticed.
 
     An entry says when each switch confirmed each step, and has the record of the proofs. That
-    takes time to compute: :meth:`certify` does it.
+    takes time to compute: :meth:`complete_record` does it.
     """
 
     def __init__(self, size: int, clock: Callable[[], float]) -> None:

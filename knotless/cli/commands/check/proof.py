@@ -65,16 +65,14 @@ class WrittenProof:
 def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
     """Write the proof of a verdict on the rules in ``folder``.
 
-    None: they are not in a folder of ours. Then they are written to a new one, ``FILE.rules``, but
-    for those that test EtherTypes and that no frame of a host meets; also
-    if the folder has them as switches print them, with counters, or with names of fields that the
-    program which reads the proof does not know.
+    The program that reads the proof has to know the form of the folder. If there is none of ours
+    (``folder`` is None), or if it has rules as switches print them, they are written to a new one,
+    ``FILE.rules``, without those that test EtherTypes and that no frame of a host meets.
 
     Raises
     ------
     ProofError
-        Proofs do not cover the rules or the verdict, or a file cannot be written. No file is
-        written then.
+        Proofs do not cover the rules or the verdict, and nothing is written; or a file cannot be.
 
     """
     if proven.tags is not None:
