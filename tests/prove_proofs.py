@@ -24,23 +24,34 @@ from knotless.forwarding.openflow.directory import dir_files
 from knotless.routing.engine import engines
 from knotless.routing.plan import make_plan
 from tests.property.test_every_engine import FABRICS, PROMISES, Promise
+from tests.support.damage import damaged_text
 from tests.support.proof_trials import (
     PLANS,
     Evidence,
     cyclic_plan,
     trial_of_cyclic,
+    trial_of_files,
     trial_of_proof,
     trial_of_rules,
 )
 from tests.support.proofs import files_of_plan, judge, proof_of_product, write_rules
 
-COUNTS = {"rules": 10_000, "proofs": 10_000, "cyclic": 1_000, "plans": 1_000}
+COUNTS = {"files": 100_000, "rules": 10_000, "proofs": 10_000, "cyclic": 1_000, "plans": 1_000}
 SEEDS_APART = 1_000_000
 
 
 def generators(count: int, first: int) -> list[random.Random]:
     """Return one generator for each trial."""
     return [random.Random(first + number) for number in range(count)]  # noqa: S311 - repeatable
+
+
+def files(count: int, first: int, scratch: Path) -> Counter[object]:
+    """Damage the text of files; returns how often who has read them."""
+    plans = [files_of_plan(spec, **choices) for spec, choices in PLANS]
+    return Counter(
+        trial_of_files(damaged_text(rng.choice(plans), rng), scratch / "rules")
+        for rng in generators(count, first)
+    )
 
 
 def rules(count: int, first: int, scratch: Path) -> Counter[object]:
@@ -116,7 +127,7 @@ def _plans_of(promise: Promise, wanted: int, first: int, scratch: Path) -> list[
     return folders
 
 
-KINDS = {"rules": rules, "proofs": proofs, "cyclic": cyclic, "plans": plans}
+KINDS = {"files": files, "rules": rules, "proofs": proofs, "cyclic": cyclic, "plans": plans}
 
 
 def main() -> None:

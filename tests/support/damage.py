@@ -288,3 +288,62 @@ def damaged_proof(proof: str, rng: random.Random) -> tuple[str, str]:
             continue
         if changed != lines:
             return kind, "\n".join(changed) + "\n"
+
+
+_TEXTS = ["", "0", "9", "0x", "00", " ", "\n", "\n\n", "\r\n", "\t", ",", ",,", "=", "/", "-", "+"]
+_TEXTS += [":", "->", '"', "\\", "\\u0031", "{", "}", "[", "]", "null", "true", "1e0", "1.0"]
+_TEXTS += ["\x00", "\x7f", "\u00e9", "\u0661", "\ufeff", "#", "A", "f", "_", "9" * 30, "drop"]
+_TEXTS += ["in_port=1", "table=1", "priority=1", "metadata=0x1/0x1", "vlan_vid=0x1000/0x1000"]
+_TEXTS += ["output:1", "goto_table:2", "write_metadata:0x1", "actions=", ",bucket=actions="]
+_TEXTS += [
+    "pop_vlan",
+    "group:1",
+    '"name": "s1"',
+    '"dpid": 1',
+    '"port": 1',
+    '"links": []',
+    "all",
+    "select",
+]
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|[0-9]+)\b")
+_FIELD = re.compile(r"[^\s,{}]+")
+_LINE = re.compile(r".*\n?")
+
+
+def damaged_text(files: Mapping[str, str], rng: random.Random) -> Files:
+    """Return files of which one to three places read otherwise, whatever that means: they differ.
+
+    Places are characters, words, numbers, fields and lines: replaced, removed, said twice, moved,
+    or written in another way (case, leading zeros, another base).
+    """
+    while True:
+        changed = dict(files)
+        name = rng.choice(sorted(name for name, text in files.items() if text))
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            part = rng.choice([_WORD, _NUMBER, _NUMBER, _NUMBER, _FIELD, _FIELD, _LINE, None])
+            change = _other_character if part is None else _other_part
+            changed[name] = change(part or _WORD, changed[name], rng)
+        if changed != files:
+            return changed
+
+
+def _other_character(_part: re.Pattern[str], text: str, rng: random.Random) -> str:
+    at = rng.randrange(len(text) + 1)
+    return text[:at] + rng.choice(_TEXTS) + text[at + rng.randint(0, 2) :]
+
+
+def _other_part(part: re.Pattern[str], text: str, rng: random.Random) -> str:
+    """Return a text with one occurrence of a pattern changed."""
+    places = [place for place in part.finditer(text) if place[0]]
+    if not places:
+        return text
+    place, other = rng.choice(places), rng.choice(places)[0]
+    old = place[0]
+    new = [other, other, other, "", old + old, f"{old},{other}", rng.choice(_TEXTS)]
+    if _NUMBER.fullmatch(old):
+        value = int(old, 0) if old.startswith("0x") else int(old)
+        new += [f"{value:#x}", str(value), f"0{old}", str(value ^ 1 << rng.randrange(8))]
+    else:
+        new += [old.upper(), old.swapcase(), old[::-1]]
+    return text[: place.start()] + rng.choice(new) + text[place.end() :]

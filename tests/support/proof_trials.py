@@ -25,12 +25,14 @@ from knotless.topologies.numbering import mac_text, mac_value
 from knotless.verification.check import verdict_of
 from knotless.verification.dependencies import edges_of
 from tests.support.damage import damaged, damaged_proof
+from tests.support.printed_rules import printed
 from tests.support.proofs import (
     ALL,
     file_lines,
     judge,
     proof_of,
     proof_of_product,
+    run,
     tested,
     write_rules,
 )
@@ -154,6 +156,26 @@ def trial_of_rules(files: Mapping[str, str], folder: Path, rng: random.Random) -
     assert not wrong, (kinds, wrong)
     assert product == "right", (kinds, product)
     return product, "accepted" if accepted[-1] == proofs[-1] else "accepted of an adversary"
+
+
+def trial_of_files(files: Mapping[str, str], folder: Path) -> str:
+    """Read files with the verifier's parser and with ours; returns who has read them.
+
+    Asserts that what both read has one meaning, and that the verifier refuses in one line.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    write_rules(folder, files)
+    verifier = run("--print", folder)
+    try:
+        fabric, rules = read_dir(folder)
+    except KnotlessError:
+        return "refused by ours" if verifier.accepted else "refused by both"
+    if not verifier.accepted:
+        assert verifier.text.startswith("knotless-verify: "), files
+        assert verifier.text.count("\n") == 1, files
+        return "refused by the verifier"
+    assert sorted(verifier.text.splitlines()) == sorted(printed(fabric, rules)), files
+    return "read by both, with one meaning"
 
 
 def edges_of_folder(folder: Path, flow_control: str) -> list[tuple[str, str]]:
