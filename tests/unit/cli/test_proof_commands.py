@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.proofs import BUILT
 
 SAFE = ("ring,4", "--engine", "updown")
 CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
+HASH = re.compile(r"move:\S+?\[24\.\.47\],bundle_load\(\S+?members:[0-9,]+\),move:[^,]+,")
 OTHERS = REPOSITORY / "tests" / "data" / "fabrics"
 
 
@@ -70,6 +72,25 @@ def test_multipath_by_a_hash_is_proven() -> None:
     flows("fattree2,4", "--multipath", "ecmp")
     assert call("check", "rules", "--proof", "p").exit_code == 0
     assert call("verify", "rules", "p").exit_code == 0
+
+
+@BUILT
+@pytest.mark.parametrize(("last", "status"), [("output:6", 0), ("output:1", 2)])
+def test_a_group_of_type_select_is_proven(last: str, status: int) -> None:
+    flows("clos,4,hosts=2", "--multipath", "ecmp")
+    ports = ("output:3", "output:4", "output:5", last)
+    to_group = "write_metadata:0x63,"
+    rules, choices = HASH.subn(to_group, Path("rules/s1.flows").read_text())
+    assert choices > 0
+    rules += "table=3,priority=100,metadata=0x63 actions=group:50\n"
+    Path("rules/s1.flows").write_text(rules)
+    buckets = ",".join(f"bucket=actions={port}" for port in ports)
+    with Path("rules/s1.groups").open("a") as file:
+        file.write(f"group_id=50,type=select,{buckets}\n")
+    done = call("check", "rules", "--proof", "p")
+    assert (done.exit_code, Path("p").exists()) == (status, status == 0), done.stderr
+    if status == 0:
+        assert call("verify", "rules", "p").exit_code == 0
 
 
 def test_another_hash_is_not_covered() -> None:
