@@ -36,17 +36,19 @@ if TYPE_CHECKING:
         plan,
         simulate,
     )
+    from knotless.snapshots import snapshot
     from knotless.topologies.formats.graphs import from_networkx, to_networkx
 
     __version__: str
 
 __all__ = ["KnotlessError", "Plan", "Verdict", "advise", "analyse", "check", "compile", "draw"]
 __all__ += ["fabric", "frame", "from_networkx", "load", "plan", "running", "simulate"]
-__all__ += ["to_networkx"]
+__all__ += ["snapshot", "to_networkx"]
 _ELSEWHERE = {
     "KnotlessError": "knotless.base.errors",
     "fabric": "knotless.fabric",
     "running": "knotless.fabric",
+    "snapshot": "knotless.snapshots",
     "frame": "knotless.frames",
     "from_networkx": "knotless.topologies.formats.graphs",
     "to_networkx": "knotless.topologies.formats.graphs",

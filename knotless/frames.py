@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,24 +12,25 @@ from knotless.results import results
 
 
 class HasChannels(Protocol):
-    """A running fabric: see :meth:`knotless.emulation.running_fabric.RunningFabric.channels`."""
+    """A fabric, running or read from files, with rows of its channels."""
 
     def channels(self) -> list[dict[str, Any]]:
         """Return a row for each virtual channel."""
 
 
-def frame(source: HasChannels | str | Path) -> Any:
-    """Return a pandas frame of the channels of a running fabric, or of the samples of a run.
+def frame(source: HasChannels | Sequence[Mapping[str, Any]] | str | Path) -> Any:
+    """Return a pandas frame of the channels of a fabric, of rows, or of the samples of a run.
 
     Parameters
     ----------
-    source : RunningFabric, str or Path
-        A running fabric, or the folder of a run (``results/EXPERIMENT-TIME-ID``).
+    source : RunningFabric, Snapshot, sequence of mappings, str or Path
+        A running fabric, a snapshot of one, rows such as those of its routes, or the folder of a
+        run (``results/EXPERIMENT-TIME-ID``).
 
     Returns
     -------
     pandas.DataFrame
-        A row for each virtual channel, or for each sample. Of a run, ``attrs`` has its
+        A row for each channel, row or sample. Of a run, ``attrs`` has its
         parameters, rows and versions.
 
     Raises
@@ -44,16 +46,17 @@ def frame(source: HasChannels | str | Path) -> Any:
         paused = kn.frame(fabric).paused_us - before.paused_us
 
     """
-    if not isinstance(source, str | Path) and not hasattr(source, "channels"):
+    if not isinstance(source, str | Path | list | tuple) and not hasattr(source, "channels"):
         raise KnotlessError(
-            f"source: {type(source).__name__} is neither a running fabric nor the folder of a run"
+            f"source: {type(source).__name__} is neither a fabric, running or read from files, nor"
+            " rows, nor the folder of a run"
         )
     try:
         pandas = import_module("pandas")
     except ImportError:
         raise KnotlessError("pandas is not installed: pip install 'knotless[frames]'") from None
     if not isinstance(source, str | Path):
-        return pandas.DataFrame(source.channels())
+        return pandas.DataFrame(source.channels() if hasattr(source, "channels") else source)
     run, samples = results.read(Path(source))
     table = pandas.DataFrame(samples)
     table.attrs.update(run)

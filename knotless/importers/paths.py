@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from knotless.importers.not_read import NotRead
 from knotless.importers.openflow import switches as openflow_switches
 from knotless.importers.reading import read_source
 from knotless.importers.routers import assemble as routers
-from knotless.importers.sources import sources
+from knotless.importers.sources import Source, sources
 
 MAX_FILES = 100_000
 MAX_ALL_BYTES = 2 << 30
@@ -55,26 +55,49 @@ def read_paths(
 
     """
     with collector_paused():
-        recognised: list[FoundFile] = []
         special: list[str] = []
-        skipped: list[NotRead] = []
-        total = 0
-        for number, source in enumerate(sources([Path(path) for path in paths], special)):
-            if number >= MAX_FILES:
-                raise RuleError(f"{source.path}: there are more than {MAX_FILES} files")
-            total += len(source.data)
-            if total > MAX_ALL_BYTES:
-                raise RuleError(
-                    f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
-                )
-            match read_source(source, configurations=routes_by is not None):
-                case NotRead() as file:
-                    skipped.append(file)
-                case FoundFile() as read:
-                    recognised.append(read)
-            progress(number + 1)
-        skipped += [NotRead(text, "not a regular file") for text in special]
-        return assembled(str(paths[0]), recognised, hosts, skipped, routes_by=routes_by)
+        files: list[FoundFile | NotRead] = []
+        for source in sources_of(paths, special):
+            files.append(read_source(source, configurations=routes_by is not None))
+            progress(len(files))
+        return fabric_of(str(paths[0]), files, special, hosts, routes_by=routes_by)
+
+
+def sources_of(paths: Sequence[str | Path], special: list[str]) -> Iterator[Source]:
+    """Yield all files, see :func:`~knotless.importers.sources.sources`, up to a limit."""
+    total = 0
+    for number, source in enumerate(sources([Path(path) for path in paths], special)):
+        if number >= MAX_FILES:
+            raise RuleError(f"{source.path}: there are more than {MAX_FILES} files")
+        total += len(source.data)
+        if total > MAX_ALL_BYTES:
+            raise RuleError(
+                f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
+            )
+        yield source
+
+
+def fabric_of(
+    name: str,
+    files: Iterable[FoundFile | NotRead],
+    special: Iterable[str] = (),
+    hosts: Sequence[str] = (),
+    *,
+    routes_by: str | None = None,
+) -> AnyFabric:
+    """Return the fabric of files that were read; ``special`` ones are not regular.
+
+    For the rest, and what is raised, see :func:`assembled`.
+    """
+    recognised: list[FoundFile] = []
+    skipped: list[NotRead] = []
+    for file in files:
+        if isinstance(file, NotRead):
+            skipped.append(file)
+        else:
+            recognised.append(file)
+    skipped += [NotRead(text, "not a regular file") for text in special]
+    return assembled(name, recognised, hosts, skipped, routes_by=routes_by)
 
 
 def assembled(

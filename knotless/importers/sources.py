@@ -73,7 +73,7 @@ def _file(path: Path, named: bool, special: list[str]) -> Iterator[Source]:
                 data = archive.content(MAX_FILE_BYTES)
             except KnotlessError as error:
                 raise error.within(str(path)) from None
-    yield _source(path, named, data)
+    yield source_of(path, named, data)
 
 
 def _members(path: Path, archive: archives.Archive, special: list[str]) -> Iterator[Source]:
@@ -93,10 +93,11 @@ def _members(path: Path, archive: archives.Archive, special: list[str]) -> Itera
             data = archive.data(member)
             if data.startswith(archives.GZIP):
                 raise RuleError(f"{inner} is packed again: unpack the outer archive")
-            yield _source(path / inner, False, data)
+            yield source_of(path / inner, False, data)
 
 
-def _source(path: Path, named: bool, data: bytes) -> Source:
+def source_of(path: Path, named: bool, data: bytes) -> Source:
+    """Return a file with its contents."""
     whole = path.resolve()
     inside = in_techsupport(whole)
     if inside is None:

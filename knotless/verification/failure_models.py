@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from knotless._core import forwarding as core
-from knotless.base.errors import PlanError
+from knotless.base.errors import PlanError, RuleError
 from knotless.base.flow_control import FlowControl
+from knotless.base.suggestions import is_not_one_of
 from knotless.forwarding.openflow.reader import (
     Generation,
     state_of_generations,
@@ -21,9 +22,9 @@ from knotless.forwarding.openflow.reader import (
 )
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
-from knotless.importers.fabric import RulesFabric, TableFabric
+from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
 from knotless.importers.findings import Findings
-from knotless.importers.reactions import first_labels, what_if
+from knotless.importers.reactions import REACTIONS, default_reaction, first_labels, what_if
 from knotless.routing.graphs.channels import Channels, channels_of
 from knotless.routing.graphs.dependencies import cycle_names
 from knotless.routing.multicast import MulticastGroup
@@ -36,7 +37,7 @@ from knotless.topologies.failures import host_parts, usable
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.failover import after_failover
-from knotless.verification.failures import Failure, FailureVerdict
+from knotless.verification.failures import Failure, FailureModel, FailureVerdict
 from knotless.verification.imported_verdict import SentWitness
 
 
@@ -213,3 +214,22 @@ class TablesModel:
         return FailureVerdict(
             failed, None if missing else not nodes, names, undelivered, tuple(witnesses)
         )
+
+
+def model_of_imported(imported: AnyFabric, react: str | None = None) -> FailureModel:
+    """Return the model of a fabric that was read from files; None: the one that fits it.
+
+    Raises
+    ------
+    RuleError
+        There is no such model, or it does not fit the fabric.
+
+    """
+    react = react or default_reaction(imported)
+    if isinstance(imported, RulesFabric):
+        if react != "static":
+            raise RuleError(f"--react {react}: for OpenFlow rules, static or engine")
+        return RulesModel.of_imported(imported)
+    if react not in REACTIONS:
+        raise RuleError(f"--react {react[:40]}: {is_not_one_of(REACTIONS)}")
+    return TablesModel(imported, react)

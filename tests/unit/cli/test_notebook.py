@@ -170,7 +170,7 @@ def test_the_package_imports_nothing_until_it_is_used() -> None:
         ),
         (
             lambda: untyped.frame(untyped.analyse("ring,4")),
-            "source: Figures is neither a running fabric nor",
+            "source: Figures is neither a fabric, running or",
         ),
     ],
 )

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knotless.cli.commands.check.sarif import RULES, Finding, sarif_of
+from knotless.cli.commands.check.sarif import sarif_of
 from knotless.cli.main import main
+from knotless.verification.verdict_findings import RULES, Finding
 
 CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
@@ -23,20 +22,20 @@ from knotless.cli.commands.check.failures import (
 from knotless.cli.commands.check.options import CheckOptions, FailureOptions, Source
 from knotless.cli.commands.check.proof import write_imported_proof
 from knotless.cli.commands.check.since import what_a_state_is_for
-from knotless.cli.commands.check.trace import follow
+from knotless.cli.commands.check.trace import print_pair
 from knotless.cli.options import print_json
 from knotless.cli.output import say
 from knotless.cli.progress import Bar
-from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
+from knotless.importers.fabric import AnyFabric, TableFabric
 from knotless.importers.listing import listed_files
 from knotless.importers.manifest import listed_now, records_of
 from knotless.importers.paths import read_paths
-from knotless.importers.reactions import default_reaction
 from knotless.verification.check_state import write_state
-from knotless.verification.failure_models import RulesModel, TablesModel
+from knotless.verification.failure_models import model_of_imported
 from knotless.verification.failures import FailureTable
-from knotless.verification.imported import traffic_for, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
 from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.pair_paths import followed_in
 from knotless.verification.remedies import Remedy
 from knotless.verification.route_sections import sections_of
 
@@ -59,7 +58,7 @@ def check_imported(options: CheckOptions) -> None:
         for line in _write_switches(imported, output.write_switch):
             say(line, err=True)
     if query.pair is not None:
-        _follow(imported, query.pair, as_json=output.as_json)
+        print_pair(followed_in(imported, *query.pair), as_json=output.as_json)
     verdict = verdict_of_imported(imported)
     if output.draw is not None:
         draw_cycle(imported.fabric, imported.channels, output.draw, verdict.cycle)
@@ -111,24 +110,13 @@ def _print_explanation(imported: AnyFabric, port: str, *, as_json: bool) -> None
         print_answer(Answer(Headline(port, text.removeprefix(f"{port}: "))))
 
 
-def _follow(imported: AnyFabric, pair: tuple[str, str], *, as_json: bool) -> NoReturn:
-    ends = (pair[0], imported.destination_called(pair[1]))
-    traffic = traffic_for(imported, *ends)
-    follow(traffic.state, *ends, imported.label, traffic.shown, imported.ends_at, as_json=as_json)
-
-
 def _failure_table(imported: AnyFabric, options: FailureOptions) -> FailureTable | None:
     """Return the failure table, or None if there are none."""
     if not options.max_failed:
         return None
-    react = options.react or default_reaction(imported)
-    if react == "engine":
+    if options.react == "engine":
         return engine_failure_table(imported.fabric, options)
-    if isinstance(imported, RulesFabric):
-        if react != "static":
-            raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
-        return evaluate_failures(RulesModel.of_imported(imported), options)
-    return evaluate_failures(TablesModel(imported, react), options)
+    return evaluate_failures(model_of_imported(imported, options.react), options)
 
 
 def _remedies(

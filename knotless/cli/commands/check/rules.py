@@ -15,7 +15,7 @@ from knotless.cli.commands.check.failures import engine_failure_table, evaluate_
 from knotless.cli.commands.check.options import CheckOptions, FailureOptions
 from knotless.cli.commands.check.proof import Proven, WrittenProof, write_proof
 from knotless.cli.commands.check.sarif import write_sarif
-from knotless.cli.commands.check.trace import follow
+from knotless.cli.commands.check.trace import print_pair
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import Names
 from knotless.emulation.ovs_dump import live_multicast, read_live
@@ -31,6 +31,7 @@ from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.cut_links import with_losses
 from knotless.verification.failure_models import RulesModel
+from knotless.verification.pair_paths import followed
 from knotless.verification.switch_verdict import verdict_with_switches
 
 _HIDDEN = {"fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"}
@@ -61,7 +62,7 @@ def check_rules(options: CheckOptions) -> NoReturn:
     read = _read_dir(source.paths[0]) if names is None else _read_live(names)
     state = read.state()
     if options.query.pair is not None:
-        follow(state, *options.query.pair, as_json=output.as_json)
+        print_pair(followed(state, *options.query.pair), as_json=output.as_json)
     control = read.flow_control if source.flow_control == AUTO else source.flow_control
     settings = options.switches.switch_settings
     if settings is None:

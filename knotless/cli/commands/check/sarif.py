@@ -10,35 +10,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from knotless.base.files import write_whole
 from knotless.base.package import version
 from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.verdict_findings import RULES, Finding, findings
 
 if TYPE_CHECKING:
     from knotless.verification.check import Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_FILES = 100_000
-RULES: Mapping[str, tuple[str, str]] = {
-    "deadlock": ("error", "Channels wait for each other in a cycle: it can deadlock."),
-    "deadlock-after-failure": ("error", "After a failure it can deadlock."),
-    "not-delivered": ("error", "Packets do not arrive, or not where they should."),
-    "lossless-loss": ("error", "Packets of lossless priorities can be lost."),
-    "unknown": ("warning", "Facts are missing, so the verdict is unknown."),
-    "note": ("note", "Something worth a look, which does not change the verdict."),
-}
-"""The rules: the level of their findings, and what they mean."""
-
-
-class Finding(NamedTuple):
-    """A finding: its rule, its text, and the channels that it names."""
-
-    rule: str
-    text: str
-    channels: Sequence[str] = ()
 
 
 def write_sarif(
@@ -50,27 +34,6 @@ def write_sarif(
     """Write the findings of a verdict on what was read from ``paths``; raises KnotlessError."""
     values = sarif_of(findings(verdict, table), paths)
     write_whole(file, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
-
-
-def findings(
-    verdict: Verdict | ImportedVerdict, table: ShownFailureTable | None
-) -> Iterator[Finding]:
-    """Yield what ``knotless check`` finds; none if all is well."""
-    if verdict.safe is False:
-        steps = [witness.text for witness in verdict.witnesses]
-        yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle)
-    elif verdict.safe is None:
-        yield Finding("unknown", verdict.text, verdict.cycle)
-    if table is not None and table.acyclic is False:
-        yield Finding("deadlock-after-failure", "\n".join(table.lines))
-    losses = set(verdict.losses)
-    for line in verdict.problems:
-        if line not in losses:
-            yield Finding("not-delivered" if verdict.failed else "note", line)
-    for line in verdict.losses:
-        yield Finding("lossless-loss", line)
-    for line in verdict.notes:
-        yield Finding("note", line)
 
 
 def sarif_of(findings: Iterator[Finding], paths: Sequence[str]) -> dict[str, Any]:

@@ -1,0 +1,51 @@
+"""The findings of a verdict, each with the rule that it breaks, for pipelines and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from knotless.verification.imported_verdict import ImportedVerdict
+
+if TYPE_CHECKING:
+    from knotless.verification.check import Verdict
+    from knotless.verification.check_state import ShownFailureTable
+
+RULES: Mapping[str, tuple[str, str]] = {
+    "deadlock": ("error", "Channels wait for each other in a cycle: it can deadlock."),
+    "deadlock-after-failure": ("error", "After a failure it can deadlock."),
+    "not-delivered": ("error", "Packets do not arrive, or not where they should."),
+    "lossless-loss": ("error", "Packets of lossless priorities can be lost."),
+    "unknown": ("warning", "Facts are missing, so the verdict is unknown."),
+    "note": ("note", "Something worth a look, which does not change the verdict."),
+}
+"""The rules: the level of their findings, and what they mean."""
+
+
+class Finding(NamedTuple):
+    """A finding: its rule, its text, and the channels that it names."""
+
+    rule: str
+    text: str
+    channels: Sequence[str] = ()
+
+
+def findings(
+    verdict: Verdict | ImportedVerdict, table: ShownFailureTable | None
+) -> Iterator[Finding]:
+    """Yield what ``knotless check`` finds; none if all is well."""
+    if verdict.safe is False:
+        steps = [witness.text for witness in verdict.witnesses]
+        yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle)
+    elif verdict.safe is None:
+        yield Finding("unknown", verdict.text, verdict.cycle)
+    if table is not None and table.acyclic is False:
+        yield Finding("deadlock-after-failure", "\n".join(table.lines))
+    losses = set(verdict.losses)
+    for line in verdict.problems:
+        if line not in losses:
+            yield Finding("not-delivered" if verdict.failed else "note", line)
+    for line in verdict.losses:
+        yield Finding("lossless-loss", line)
+    for line in verdict.notes:
+        yield Finding("note", line)
