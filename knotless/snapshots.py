@@ -25,7 +25,7 @@ from knotless.arguments import checked
 from knotless.base.computed_routes import COMPUTED
 from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
-from knotless.base.printable import html_text, printable
+from knotless.base.printable import html_text, listed, printable
 from knotless.base.suggestions import is_not_one_of, suggestion
 from knotless.forwarding.openflow.ofctl_writer import write as rules_text
 from knotless.importers.changed_lines import (
@@ -40,6 +40,7 @@ from knotless.importers.next_hops import HERE
 from knotless.importers.not_read import NotRead
 from knotless.importers.paths import fabric_of, sources_of
 from knotless.importers.reading import read_source
+from knotless.importers.sonic.config_change import changed_config, config_of, undecided
 from knotless.importers.sources import Source, source_of
 from knotless.notebook import Verdict
 from knotless.shown import Comparison, Drawing
@@ -122,8 +123,10 @@ class Snapshot:
         The files with their contents.
     special : tuple of str
         Members of archives that are no regular files.
-    hosts, routes : tuple of str, str or None
-        As for :func:`snapshot`.
+    hosts, routes_by : tuple of str, str or None
+        As ``hosts`` and ``routes`` of :func:`snapshot`.
+    unclear : tuple of str
+        Facts that the files do not tell: nothing is certain without them.
 
     """
 
@@ -132,14 +135,18 @@ class Snapshot:
     special: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     routes_by: str | None = None
+    unclear: tuple[str, ...] = ()
 
     @cached_property
     def imported(self) -> AnyFabric:
         """The fabric of the files; raises KnotlessError if they are not of one."""
         contents = [file.content for file in self.files]
-        return fabric_of(
+        imported = fabric_of(
             self.paths[0], contents, self.special, self.hosts, routes_by=self.routes_by
         )
+        for text in self.unclear:
+            imported.findings.unclear(text)
+        return imported
 
     @cached_property
     def _verdict(self) -> ImportedVerdict:
@@ -335,6 +342,43 @@ class Snapshot:
                 source = replace(old.source, data=data)
             files[path] = _read(source, self.routes_by)
         return replace(self, files=tuple(files[path] for path in sorted(files)))
+
+    def with_config_changes(self, changes: Mapping[str, str | bytes]) -> Snapshot:
+        """Return a snapshot after changes of the configurations of SONiC switches.
+
+        What the tables of buffers, PFC and QoS say is done at once. Where routes are those that
+        files list, what a change of other tables makes of them is not known, nor is the verdict.
+        A switch divides a change into steps of its own: what happens between them is not judged.
+
+        Parameters
+        ----------
+        changes : mapping of str to str or bytes
+            For switches, by name, a JSON patch as for ``config apply-patch`` (RFC 6902), or a
+            fragment as for ``config load``.
+
+        Raises
+        ------
+        KnotlessError
+            There is no configuration of a switch, or a change cannot be applied: then none is.
+
+        """
+        files: dict[str, str | bytes | None] = {}
+        unclear = list(self.unclear)
+        for name, change in changes.items():
+            file = config_of(name, [one.content for one in self.files])
+            path = str(file.path)
+            before = next(one.source.data for one in self.files if one.content is file)
+            data = change.encode() if isinstance(change, str) else change
+            try:
+                files[path], tables = changed_config(before, data)
+            except KnotlessError as error:
+                raise error.within(name) from None
+            if self.routes_by is None and (names := undecided(tables)):
+                unclear.append(
+                    f"the routes of {name} after the change of {listed(names, 3)}"
+                    " (--routes bgp computes them from configurations)"
+                )
+        return replace(self.with_changes(files), unclear=tuple(unclear))
 
     def _path_called(self, name: str, files: Mapping[str, ReadFile]) -> str:
         """Return the path of a file, which may be called by its path below what was read."""

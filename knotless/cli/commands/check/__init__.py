@@ -30,7 +30,9 @@ from knotless.cli.help import OTHERS, Command, under
 
 
 @click.command(name="check", cls=Command)
-@under("What is read", source_options, ["live", "name", "hosts", "routes", "flow_control"])
+@under(
+    "What is read", source_options, ["live", "name", "hosts", "routes", "patches", "flow_control"]
+)
 @under("Packets and ports", query_options)
 @under("Switches", judged_switch_options, ["switch_settings"])
 @under("Traffic", freeze_options, ["freezing"])
@@ -68,6 +70,8 @@ def command(
 
     Example: knotless check my-configurations --routes bgp
 
+    Example: knotless check my-fabric --patch leaf0=change.json
+
     Example: knotless check my-fabric --remedies --export patches
 
     Example: knotless check rules --switch switch.yaml
@@ -98,4 +102,8 @@ def command(
         check_rules(options)
     else:
         options.refuse_for_files()
+        if source.patches:
+            from knotless.cli.commands.check.patches import check_patches
+
+            check_patches(options)
         check_imported(options)

@@ -50,12 +50,17 @@ _FAILURES = 6
 
 @dataclass(frozen=True)
 class Extras:
-    """The results besides a verdict; None: not asked for."""
+    """The results besides a verdict; None: not asked for.
+
+    ``before`` is the verdict before changes that are to be made, ``changes`` what these change.
+    """
 
     failure_table: ShownFailureTable | None = None
     remedies: Sequence[Remedy] | None = None
     freeze: Freeze | None = None
     proof: WrittenProof | None = None
+    before: ImportedVerdict | None = None
+    changes: Sequence[str] = ()
 
     @property
     def survives(self) -> bool:
@@ -73,6 +78,8 @@ class Extras:
             values.update(self.freeze.as_json())
         if self.proof is not None:
             values.update(proof=self.proof.file, proof_rules=self.proof.rules)
+        if self.before is not None:
+            values.update(before=self.before.as_json(), changes=list(self.changes))
         return values
 
 
@@ -115,6 +122,7 @@ def print_verdict(
 def _why(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
     yield from deadlock_reasons(verdict)
     yield from () if extras.freeze is None else extras.freeze.lines
+    yield from extras.changes
     if extras.failure_table is not None:
         yield Several(extras.failure_table.lines[:-1], "lines", _FAILURES)
     losses = [line for line in verdict.losses if line not in verdict.problems]

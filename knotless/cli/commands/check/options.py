@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ class Source:
     """The source of a check: ``paths``, or the running fabric ``name`` if ``live``; and how.
 
     ``hosts`` are patterns of names; ``routes`` says who computes the routes, None: nobody.
+    ``patches`` are changes that are to be made, ``SWITCH=FILE``.
     """
 
     paths: tuple[str, ...]
@@ -33,6 +35,7 @@ class Source:
     name: str | None
     hosts: tuple[str, ...]
     routes: str | None
+    patches: tuple[str, ...]
     flow_control: str
 
 
@@ -55,6 +58,14 @@ source_options = grouped(
         type=click.Choice(COMPUTED, case_sensitive=False),
         help="Take routes from the configurations of routers, not from lists of routes: as BGP"
         " computes them, or only static ones.",
+    ),
+    click.option(
+        "--patch",
+        "patches",
+        multiple=True,
+        metavar="SWITCH=F.json",
+        help="Also judge what a change of a SONiC configuration would make of it: a JSON patch, or"
+        " a fragment to load; may be repeated.",
     ),
     flow_control_option,
 )
@@ -266,9 +277,22 @@ class CheckOptions:
         given = [option for option, value in need_more_than_a_verdict.items() if value]
         if given and self.states.name is not None:
             raise KnotlessError(f"{self.states.name} is for verdicts, not with {given[0]}")
+        self._refuse_with_patches([*given, *filter(None, [self.states.name])])
         self._refuse_with_proof()
         if self.states.state_key is not None and self.states.name is None:
             raise KnotlessError("--state-key is for --write-state and --since")
+
+    def _refuse_with_patches(self, given: Sequence[str]) -> None:
+        """Raise KnotlessError for options that ask for more than verdicts before and after."""
+        if not self.source.patches:
+            return
+        if self.failures.max_failed:
+            given = ["--failures", *given]
+        if given:
+            raise KnotlessError(f"--patch compares verdicts, and is not given with {given[0]}")
+        for text in self.source.patches:
+            if not all(text.partition("=")):
+                raise KnotlessError(f"--patch {text[:40]}: is not SWITCH=FILE")
 
     def _refuse_with_proof(self) -> None:
         """Raise KnotlessError for options that ask for what no proof covers."""
@@ -310,6 +334,7 @@ class CheckOptions:
             ("--explain", self.query.explain, "ours says where links lead"),
             ("--hosts", self.source.hosts, "ours names its hosts"),
             ("--routes", self.source.routes, "ours have rules"),
+            ("--patch", self.source.patches, "'knotless change' judges those of ours"),
             ("--write-switch", self.output.write_switch, "ours have none"),
         ):
             if value not in (None, ()):
