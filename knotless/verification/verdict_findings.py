@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from knotless.verification.imported_verdict import ImportedVerdict
@@ -29,6 +30,12 @@ class Finding(NamedTuple):
     text: str
     channels: Sequence[str] = ()
 
+    @property
+    def identifier(self) -> str:
+        """The same for the same finding of a later check: of a cycle, whatever packets show it."""
+        about = " ".join(sorted(self.channels)) or self.text.split("\n", 1)[0]
+        return f"{self.rule}-{sha256(about.encode()).hexdigest()[:12]}"
+
 
 def findings(
     verdict: Verdict | ImportedVerdict, table: ShownFailureTable | None
@@ -41,7 +48,11 @@ def findings(
         yield Finding("unknown", verdict.text, verdict.cycle)
     if table is not None and table.acyclic is False:
         yield Finding("deadlock-after-failure", "\n".join(table.lines))
+    elif table is not None and not table.survives:
+        yield Finding("unknown", table.lines[-1])
     losses = set(verdict.losses)
+    if verdict.failed and losses >= {*verdict.problems}:
+        yield Finding("not-delivered", "not all is delivered")
     for line in verdict.problems:
         if line not in losses:
             yield Finding("not-delivered" if verdict.failed else "note", line)

@@ -17,7 +17,7 @@ from tests.support import REPOSITORY
 PACKAGE = REPOSITORY / "knotless"
 TOP_LEVEL = {
     *("controller", "topologies", "experiments", "knotless", "core", "tests"),
-    *("labs", "docs", "bench", "tools", "bin", "proofs", ".ci", ".github"),
+    *("labs", "docs", "bench", "tools", "bin", "proofs", "ci", ".ci", ".github"),
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE"),
     *("Makefile", "Vagrantfile", "Dockerfile", "pyproject.toml", "setup.py", "MANIFEST.in"),
     *("requirements.txt", "requirements-dev.txt", "constraints.txt", "mkdocs.yml"),

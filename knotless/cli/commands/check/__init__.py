@@ -82,6 +82,8 @@ def command(
 
     Example: knotless check my-fabric --sarif findings.sarif
 
+    Example: knotless check my-fabric --junit check.xml --accept accepted.yaml --ignore loss
+
     Example: knotless check rules --proof rules.proof && knotless verify rules rules.proof
 
     Example: knotless check my-fabric --write-state fabric.state

@@ -27,11 +27,14 @@ from knotless.cli.commands._verdict_answer import (
     not_read_lines,
     verdict_headline,
 )
+from knotless.cli.commands.check.gate import gate_of
+from knotless.cli.commands.check.junit import write_junit
 from knotless.cli.commands.check.options import Output, Source
 from knotless.cli.commands.check.sarif import write_sarif
 from knotless.cli.options import given_options, print_json
 from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.verdict_findings import findings
 from knotless.verification.verdict_parts import Witness, is_pool
 
 if TYPE_CHECKING:
@@ -98,25 +101,31 @@ def print_verdict(
     ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
     ``notes``, and ``values`` as details; JSON has all values of the verdict.
     """
+    gate = gate_of([*findings(verdict, extras.failure_table)], output.accepted, output.ignored)
+    if output.junit is not None:
+        write_junit(output.junit, verdict.fabric, gate)
     packets = [(step, shlex.join(_pair_command(what, step))) for step in verdict.witnesses]
     if output.as_json:
         steps = [{**step.as_json(), "command": command} for step, command in packets]
-        print_json({**verdict.as_json(), "witnesses": steps, **extras.as_json()})
+        values_of_gate = {"findings": gate.as_json()} if output.has_gate else {}
+        print_json({**verdict.as_json(), "witnesses": steps, **extras.as_json(), **values_of_gate})
     else:
         shown = [f"{step.text} ({channel})" for step, channel in packets]
         answer = Answer(
-            _headline(verdict, extras),
+            _headline(verdict, extras, gate.text),
             why=[*_why(verdict, extras)],
             figures=[*_delivered(verdict), *load_and_paths(verdict)],
-            remarks=[*notes, *_remarks(verdict, extras), *_files(output, extras)],
+            remarks=[*notes, *gate.remarks, *_remarks(verdict, extras), *_files(output, extras)],
             hints=[*_hints(verdict, what, extras)],
             details=[
                 Group("check", values),
                 Group("packets of the cycle", shown),
+                Group("findings", {one.identifier: one.text for one in gate.findings}),
             ],
         )
         print_answer(answer, details=output.details)
-    sys.exit(0 if verdict.ok and extras.survives else 1)
+    stops = gate.counted if gate.findings else not (verdict.ok and extras.survives)
+    sys.exit(1 if stops else 0)
 
 
 def _why(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
@@ -137,12 +146,14 @@ def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Rea
 
 
 def _files(output: Output, extras: Extras) -> Iterator[str]:
-    yield from written(drawing=output.draw, findings=output.sarif, proof=output.proof)
+    yield from written(
+        drawing=output.draw, findings=output.sarif, tests=output.junit, proof=output.proof
+    )
     if extras.proof is not None and extras.proof.is_copy:
         yield extras.proof.copied
 
 
-def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:
+def _headline(verdict: Verdict | ImportedVerdict, extras: Extras, more: str) -> Headline:
     parts = []
     if verdict.failed:
         parts.append("not all is delivered")
@@ -156,7 +167,7 @@ def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:
     tone = plain.tone
     if tone is Tone.GOOD and not (verdict.ok and extras.survives):
         tone = Tone.BAD
-    return Headline(plain.subject, plain.word, ", ".join([plain.rest, *parts]), tone)
+    return Headline(plain.subject, plain.word, ", ".join([plain.rest, *parts]) + more, tone)
 
 
 def _delivered(verdict: Verdict | ImportedVerdict) -> Iterator[Figure]:

@@ -211,9 +211,17 @@ class Output:
     draw: str | None
     write_switch: str | None
     sarif: str | None
+    junit: str | None
+    accepted: str | None
+    ignored: str | None
     proof: str | None
     details: bool
     as_json: bool
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether it is asked which findings count."""
+        return any(value is not None for value in (self.junit, self.accepted, self.ignored))
 
 
 output_options = grouped(
@@ -227,6 +235,22 @@ output_options = grouped(
     ),
     click.option(
         "--sarif", metavar="F.sarif", help="Write the findings to this file, for code review."
+    ),
+    click.option(
+        "--junit", metavar="F.xml", help="Write the findings to this file, as results of tests."
+    ),
+    click.option(
+        "--accept",
+        "accepted",
+        metavar="F.yaml",
+        help="Findings that do not count for the exit status: a list of finding, reason, until.",
+    ),
+    click.option(
+        "--ignore",
+        "ignored",
+        metavar="KINDS",
+        help="Kinds of findings that do not count for the exit status: unknown, loss, delivery,"
+        " failures, with commas between them.",
     ),
     click.option(
         "--proof",

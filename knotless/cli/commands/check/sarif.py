@@ -41,20 +41,21 @@ def sarif_of(findings: Iterator[Finding], paths: Sequence[str]) -> dict[str, Any
     files = _files_by_switch(paths)
     results = [
         {
-            "ruleId": rule,
-            "ruleIndex": list(RULES).index(rule),
-            "level": RULES[rule][0],
-            "message": {"text": text},
+            "ruleId": one.rule,
+            "ruleIndex": list(RULES).index(one.rule),
+            "level": RULES[one.rule][0],
+            "message": {"text": one.text},
+            "partialFingerprints": {"finding/v1": one.identifier},
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": files.get(text.split(":")[0], paths[0])}
+                        "artifactLocation": {"uri": files.get(one.text.split(":")[0], paths[0])}
                     },
-                    "logicalLocations": [{"fullyQualifiedName": name} for name in channels],
+                    "logicalLocations": [{"fullyQualifiedName": name} for name in one.channels],
                 }
             ],
         }
-        for rule, text, channels in findings
+        for one in findings
     ]
     rules = [
         {
