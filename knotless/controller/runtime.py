@@ -20,7 +20,9 @@ would have to become a coroutine, up to the event handlers.
 from __future__ import annotations
 
 import _imp
+import errno
 import gc
+import json
 import logging
 import os
 import resource
@@ -38,7 +40,6 @@ from eventlet import patcher, tpool
 from eventlet.green import socket
 from eventlet.green.ssl import GreenSSLContext
 from eventlet.queue import Empty, Full, LightQueue
-from ovs.unixctl.client import UnixctlClient
 from ryu.lib import hub
 
 from knotless.base import files
@@ -51,6 +52,8 @@ Result = TypeVar("Result")
 _LOG = logging.getLogger("knotless.controller")
 _MAX_SOCKET_PATH = 107
 """Bytes of ``sun_path`` of unix(7), without the last one."""
+_MAX_ANSWER = 1 << 20
+"""Bytes of an answer of Open vSwitch; the longest that is asked for has a few."""
 _SUBPROCESS = patcher.original("subprocess")
 """Imported at once: an import in a thread would hold up others, see :func:`in_thread`."""
 Event = hub.Event
@@ -252,22 +255,62 @@ def ask_line(path: Path, request: bytes, timeout_s: float, limit: int) -> bytes:
 
 
 def command_open_vswitch(path: Path, commands: Iterable[str]) -> int | None:
-    """Have a process of Open vSwitch perform commands, as ``ovs-appctl`` does.
+    """Have a process of Open vSwitch perform commands, as ``ovs-appctl`` does (JSON-RPC 1.0).
 
     ``path`` is its control socket. Returns 0, the number of the error for which there is no
-    connection, or None if it has refused a command.
+    connection, or None if it has refused a command or answered something else.
     """
-    error, client = UnixctlClient.create(str(path))
-    if error:
-        return int(error)
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            _connect(connection, path)
+        except TimeLimitError:
+            raise
+        except OSError as error:
+            return error.errno or errno.EIO
+        try:
+            for number, command in enumerate(commands):
+                request = {"id": number, "method": command, "params": []}
+                connection.sendall(json.dumps(request).encode())
+                answer = _answer(connection)
+                if answer.get("id") != number or answer.get("error") is not None:
+                    return None
+        except TimeLimitError:
+            raise
+        except (OSError, ValueError):
+            return None
+    return 0
+
+
+def _connect(connection: Any, path: Path) -> None:
+    """Connect to a socket of the file system, whose path may be longer than addresses are."""
+    if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
+        connection.connect(str(path))
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
-        for command in commands:
-            error, refused, _ = client.transact(command, [])
-            if error or refused:
-                return None
-        return 0
+        connection.connect(f"/proc/self/fd/{folder}/{path.name}")
     finally:
-        client.close()
+        os.close(folder)
+
+
+def _answer(connection: Any) -> dict[str, Any]:
+    """Return the next JSON object of a connection; raises ValueError if something else comes."""
+    text = b""
+    while len(text) < _MAX_ANSWER:
+        part = connection.recv(1 << 16)
+        if not part:
+            break
+        text += part
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            continue  # the rest is on the way
+        except RecursionError:
+            break
+        if isinstance(answer, dict):
+            return answer
+        break
+    raise ValueError("no answer")
 
 
 def control_sockets(directory: Path, pattern: str) -> list[Path]:

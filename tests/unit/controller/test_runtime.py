@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import _imp
+import errno
+import json
 import os
 import signal
+import socket
 import stat
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -192,3 +197,73 @@ def test_a_panic_of_the_core_in_a_thread_of_the_system_reaches_its_caller() -> N
 def test_what_would_end_the_thread_reaches_the_caller_as_a_fault(kind: type[BaseException]) -> None:
     with pytest.raises(FaultError, match=f"^a computation failed: {kind.__name__}: index out"):
         runtime.in_thread(_fail, kind)
+
+
+@contextmanager
+def answering(path: Path, *answers: bytes) -> Iterator[list[bytes]]:
+    """Answer requests on a socket; yields what has come. The last answer ends the connection."""
+    requests: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as server:
+        folder = os.open(path.parent, os.O_PATH)
+        server.bind(f"/proc/self/fd/{folder}/{path.name}")
+        os.close(folder)
+        server.listen()
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(BrokenPipeError):
+                for text in answers:
+                    requests.append(connection.recv(1 << 16))
+                    for part in text.split(b"|"):
+                        connection.sendall(part)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield requests
+        thread.join(HANG_S)
+
+
+DONE = b'{"id":%d,"result":|"","error":null}'
+
+
+def test_open_vswitch_performs_commands_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "s.ctl"
+    with answering(path, DONE % 0, DONE % 1) as requests:
+        assert runtime.command_open_vswitch(path, ["a/b", "c"]) == 0
+    assert [json.loads(one) for one in requests] == [
+        {"id": 0, "method": "a/b", "params": []},
+        {"id": 1, "method": "c", "params": []},
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"id":0,"result":null,"error":"no such command"}',
+        b'{"id":7,"result":"","error":null}',
+        b"[]",
+        b"{",
+        b"",
+        b"\xff\xfe{}",
+        b"[" * (1 << 21),
+    ],
+    ids=range(7),
+)
+def test_what_open_vswitch_does_not_do_is_told(tmp_path: Path, answer: bytes) -> None:
+    path = tmp_path / "s.ctl"
+    with answering(path, answer):
+        assert runtime.command_open_vswitch(path, ["a/b", "c"]) is None
+
+
+def test_a_process_of_open_vswitch_that_is_gone(tmp_path: Path) -> None:
+    assert runtime.command_open_vswitch(tmp_path / "none", ["a"]) == errno.ENOENT
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "old"))
+    assert runtime.command_open_vswitch(tmp_path / "old", ["a"]) == errno.ECONNREFUSED
+
+
+def test_the_path_of_a_socket_may_be_long(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 200)
+    folder.mkdir()
+    with answering(folder / "s.ctl", DONE % 0):
+        assert runtime.command_open_vswitch(folder / "s.ctl", ["a"]) == 0
