@@ -87,7 +87,7 @@ Definition pattern_eqb (a b : pattern) : bool := (fst a =? fst b) && (snd a =? s
 
 Definition action_eqb (a b : action) : bool :=
   match a, b with
-  | Push, Push | Pop, Pop => true
+  | Push, Push | Pop, Pop | Back, Back => true
   | SetVid x, SetVid y | SetPcp x, SetPcp y | Output x, Output y | Group x, Group y => x =? y
   | _, _ => false
   end.
@@ -227,6 +227,17 @@ Fixpoint list_eqb (a b : list N) : bool :=
   | _, _ => false
   end.
 
+Module NOrder <: TotalLeBool.
+  Definition t := N.
+  Definition leb := N.leb.
+  Theorem leb_total : forall a b, leb a b = true \/ leb b a = true.
+  Proof. intros a b. unfold leb. rewrite !N.leb_le. apply N.le_ge_cases. Qed.
+End NOrder.
+Module NSort := Sort NOrder.
+
+Definition same_members (a b : list N) : bool :=
+  list_eqb a b || list_eqb (NSort.sort a) (NSort.sort b).
+
 (** The same, but frames that are for nobody reach nobody. [address]: of a host. *)
 Definition only_owner (address : N -> N) (d : class) (owners : list N) (o : outcome) : bool :=
   match o, owners with
@@ -244,7 +255,7 @@ Definition join (address : N -> N) (d d' : class) (owners owners' : list N) (o o
     if only_owner address d owners o && only_owner address d' owners' o'
     then Some ToOwner else None in
   match o, o' with
-  | Exactly l, Exactly l' => if list_eqb l l' then Some o else owner
+  | Exactly l, Exactly l' => if same_members l l' then Some o else owner
   | _, _ => owner
   end.
 
@@ -274,20 +285,26 @@ Definition recall (m : memo) (c : N) (ts : stack) : option outcome :=
 Definition remember (m : memo) (c : N) (ts : stack) (o : outcome) : memo :=
   Map.add m c ((ts, o) :: match Map.find m c with None => [] | Some l => l end).
 
+(** What a switch may hold, and the tables of it for frames from one port. *)
+Definition held := (switch * list table)%type.
+
 Section Follow.
-  (** [rules c]: the tables for frames on channel [c]; [blank]: a memo of nothing. *)
-  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo).
+  (** [delivery]: frames have to reach whom they are for. Without it, all outcomes are the same:
+      nobody. [rules c]: for frames on channel [c]; [blank]: a memo of nothing. *)
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo).
 
   Definition owners_in (d : class) (owners : list N) : list N :=
     filter (fun h => in_class d (mac fab h)) owners.
 
   Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : answer (list (list out)) :=
     let (at_switch, port) := entering fab c in
-    match handle (switch_of fab at_switch) port d s (rules c) 0 0 0 ts with
-    | Known choices => Known (map (map (resolved fab at_switch)) choices)
-    | Divide p => Divide p
-    | Refuse => Refuse
-    end.
+    let with_version (v : held) :=
+      match handle (fst v) port d s (snd v) 0 0 0 ts with
+      | Known choices => Known (map (map (resolved fab at_switch (fst v))) choices)
+      | Divide p => Divide p
+      | Refuse => Refuse
+      end in
+    collect with_version (rules c).
 
   (** [go] follows a frame on a channel. *)
   Fixpoint follow_all (go : memo -> N -> stack -> option (memo * outcome)) (from : N) (m : memo)
@@ -295,15 +312,15 @@ Section Follow.
     match outs with
     | [] => Some (m, Exactly [])
     | (Nowhere, _) :: more => follow_all go from m more
-    | (ToHost h, []) :: more =>
-        match follow_all go from m more with
-        | Some (m, Exactly l) => Some (m, Exactly (h :: l))
-        | _ => None
+    | (ToHost h, ts) :: more =>
+        match delivery, ts, follow_all go from m more with
+        | false, _, rest => rest
+        | true, [], Some (m, Exactly l) => Some (m, Exactly (h :: l))
+        | _, _, _ => None
         end
-    | (ToHost _, _ :: _) :: _ => None
     | (ToChannel c, ts) :: more =>
         let next := rank rk (queue_of fab c ts) in
-        if (rank rk from <? next) && (next <=? bound rk) then
+        if (rank rk from <? next) && (next <=? bound rk) && negb (delivery && may_fail fab c) then
           match go m c ts with
           | None => None
           | Some (m, o) =>
@@ -372,18 +389,11 @@ Section Follow.
     end.
 End Follow.
 
-Module NOrder <: TotalLeBool.
-  Definition t := N.
-  Definition leb := N.leb.
-  Theorem leb_total : forall a b, leb a b = true \/ leb b a = true.
-  Proof. intros a b. unfold leb. rewrite !N.leb_le. apply N.le_ge_cases. Qed.
-End NOrder.
-Module NSort := Sort NOrder.
-
 (** * What hosts send *)
 
 Section Check.
-  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo) (fuel : nat).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo)
+    (fuel : nat).
 
   (** Whether those who receive what a host sends to a class are those who are to: the owner of the
       address, unless it is the sender; for a class with the broadcast address, and none of a host,
@@ -404,10 +414,10 @@ Section Check.
     match arrive fab rules (from_host fab h) d (mac fab h, N.ones 48) [] with
     | Refuse => None
     | Known choices =>
-        match follow_each fab rk (follow fab rk rules blank fuel d owners s)
+        match follow_each delivery fab rk (follow delivery fab rk rules blank fuel d owners s)
                 (queue_of fab (from_host fab h) []) d owners m choices with
         | None => None
-        | Some (m, o) => if receives everybody d owners h o then Some m else None
+        | Some (m, o) => if negb delivery || receives everybody d owners h o then Some m else None
         end
     | Divide p =>
         match fuel' with
@@ -478,26 +488,26 @@ Fixpoint exceptions_follow (classes : list class) : bool :=
   end.
 
 (** The tables for frames on a channel, prepared for those of a list. *)
-Definition tables_of (fab : fabric) (c : N) : list table :=
+Definition tables_of (fab : fabric) (c : N) : list held :=
   let (at_switch, port) := entering fab c in
-  map (rules_of_port port) (tables (switch_of fab at_switch)).
+  map (fun sw => (sw, map (rules_of_port port) (tables sw))) (versions fab at_switch).
 
-Definition prepare (fab : fabric) (bits : nat) (channels : list N) : Map.tree (list table) :=
+Definition prepare (fab : fabric) (bits : nat) (channels : list N) : Map.tree (list held) :=
   fold_left (fun m c => Map.add m c (tables_of fab c)) channels (Map.empty bits).
 
-Definition prepared (fab : fabric) (ready : Map.tree (list table)) (c : N) : list table :=
+Definition prepared (fab : fabric) (ready : Map.tree (list held)) (c : N) : list held :=
   match Map.find ready c with Some l => l | None => tables_of fab c end.
 
 (** [channels] may be any: it is quicker if these are all, numbered from 0. *)
-Definition check (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
+Definition check (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
   (classes : list class) : bool :=
   let bits := N.size_nat (N.of_nat (length channels)) in
   let rules := prepared fab (prepare fab bits channels) in
   let everybody := NSort.sort (hosts fab) in
-  forallb (check_class fab rk rules (Map.empty bits) fuel everybody) classes.
+  forallb (check_class delivery fab rk rules (Map.empty bits) fuel everybody) classes.
 
 (** The same for every address of 48 bits. *)
-Definition check_all (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
+Definition check_all (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
   (classes : list class) : bool :=
   forallb (fun c => snd (fst c) <=? N.ones 48) classes && exceptions_follow classes
-  && cover 48 (map fst classes) && check fab rk fuel channels classes.
+  && cover 48 (map fst classes) && check delivery fab rk fuel channels classes.

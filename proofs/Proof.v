@@ -167,12 +167,14 @@ Proof.
   - eexists. now left.
   - destruct action; try (destruct (bucket port _ ts out) as [(ts', out')|]; [apply IH|];
       eexists; now left).
-    destruct (group_of g (groups sw)) as [[content|content]|].
+    destruct (group_of g (groups sw)) as [[content|content|content]|].
     + destruct (buckets port content ts out); [apply IH|]. eexists. now left.
     + destruct content as [|one others]; [apply IH|]. cbn [flat_map].
       destruct (bucket port one ts out) as [(ts', out')|].
       * destruct (IH ts out') as (e & Effect). exists e. apply in_or_app. now left.
       * eexists. now left.
+    + destruct (find _ content) as [(watched, one)|]; [|apply IH].
+      destruct (bucket port one ts out) as [(ts', out')|]; [apply IH|]. eexists. now left.
     + eexists. now left.
 Qed.
 
@@ -422,7 +424,7 @@ Section Frames.
 
   (** The same for the frame of a channel, with what is behind the ports. *)
   Definition entered (fab : fabric) (c : N) (ts : stack) (choices : list (list out)) : Prop :=
-    ~ enters fab c d s ts None
+    ~ undefined fab c d s ts
     /\ (forall outs, In outs choices -> arrives fab c d s ts outs)
     /\ forall outs, arrives fab c d s ts outs -> In outs choices.
 
@@ -430,44 +432,64 @@ Section Frames.
     rules c = tables_of fab c -> arrive fab rules c dc sc ts = Known choices ->
     entered fab c ts choices.
   Proof.
-    unfold arrive, entered, arrives, enters, tables_of. intros ->.
-    destruct (entering fab c) as (sw, port). cbn [fst snd].
-    destruct (handle (switch_of fab sw) port dc sc _ 0 0 0 ts) as [all| |] eqn:Handled;
-      try discriminate.
-    intros Result. injection Result as <-. apply handle_sound in Handled as (Possible & All_results).
-    - split; [|split].
-      + intros Undefined. destruct (All_results None Undefined) as (copies & Some_copies & _).
-        discriminate.
-      + intros outs Choice. apply in_map_iff in Choice as (copies & <- & Choice).
-        exists copies. split; [now apply Possible|reflexivity].
-      + intros outs (copies & Enters & ->). destruct (All_results _ Enters) as (copies' & Same & Choice).
-        injection Same as <-. now apply in_map.
-    - intros i. cbn. apply (map_nth (rules_of_port port) _ [] i).
-    - lia.
+    unfold arrive, entered, undefined, arrives, enters, tables_of. intros ->.
+    destruct (entering fab c) as (at_switch, port). cbn [fst snd].
+    intros Collect. apply collect_sound in Collect as (Each & Only).
+    assert (Handled : forall sw all,
+      handle sw port dc sc (map (rules_of_port port) (tables sw)) 0 0 0 ts = Known all ->
+      all_choices all (handled sw port d s 0 0 ts)).
+    { intros sw all. apply handle_sound; [|lia]. intros i. cbn.
+      apply (map_nth (rules_of_port port) _ [] i). }
+    assert (Version : forall sw, In sw (versions fab at_switch) -> exists all,
+      all_choices all (handled sw port d s 0 0 ts)
+      /\ incl (map (map (resolved fab at_switch sw)) all) choices).
+    { intros sw Held. destruct (Each (sw, map (rules_of_port port) (tables sw))) as (some & Some_choices & Incl).
+      - now apply (in_map (fun sw => (sw, map (rules_of_port port) (tables sw)))).
+      - cbn [fst snd] in Some_choices.
+        destruct (handle sw port dc sc _ 0 0 0 ts) as [all| |] eqn:Result; try discriminate.
+        injection Some_choices as <-. exists all. split; [now apply Handled|easy]. }
+    split; [|split].
+    - intros (sw & Held & Undefined). destruct (Version sw Held) as (all & (_ & All_results) & _).
+      destruct (All_results None Undefined) as (copies & Some_copies & _). discriminate.
+    - intros outs Choice. destruct (Only outs Choice) as (v & some & Member & Some_choices & In_some).
+      apply in_map_iff in Member as (sw & <- & Held). cbn [fst snd] in Some_choices.
+      destruct (handle sw port dc sc _ 0 0 0 ts) as [all| |] eqn:Result; try discriminate.
+      injection Some_choices as <-. apply in_map_iff in In_some as (copies & <- & In_all).
+      destruct (Handled sw all Result) as (Possible & _).
+      exists sw, copies. split; [split; [easy|now apply Possible]|reflexivity].
+    - intros outs (sw & copies & (Held & Enters) & ->).
+      destruct (Version sw Held) as (all & (_ & All_results) & Incl). apply Incl.
+      destruct (All_results _ Enters) as (copies' & Same & Choice). injection Same as <-.
+      now apply in_map.
   Qed.
 End Frames.
 
 (** * What becomes of frames *)
 
 Section Outcomes.
-  Variables (fab : fabric) (rk : ranking).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking).
 
-  (** Whatever a switch chooses: at most [k] moves, and these hosts receive the frame. *)
+  Definition untagged (ts : stack) (h : N) : list N := match ts with [] => [h] | _ => [] end.
+
+  (** Whatever a switch chooses: at most [k] moves, and, with [delivery], these hosts receive the
+      frame. *)
   Inductive run (d s : N) : N -> stack -> N -> list N -> Prop :=
   | run_on c ts k to :
-      ~ enters fab c d s ts None ->
+      ~ undefined fab c d s ts ->
       (exists outs, arrives fab c d s ts outs) ->
       (forall outs, arrives fab c d s ts outs -> exists k' to',
-         k' <= k /\ Permutation to' to /\ runs d s (queue_of fab c ts) outs k' to') ->
+         k' <= k /\ (delivery = true -> Permutation to' to)
+         /\ runs d s (queue_of fab c ts) outs k' to') ->
       run d s c ts k to
   with runs (d s : N) : N -> list out -> N -> list N -> Prop :=
   | runs_end q : runs d s q [] 1 []
   | runs_lost q ts more k to : runs d s q more k to -> runs d s q ((Nowhere, ts) :: more) (1 + k) to
-  | runs_host q h more k to :
-      runs d s q more k to -> runs d s q ((ToHost h, []) :: more) (1 + k) (h :: to)
+  | runs_host q h ts more k to :
+      runs d s q more k to -> runs d s q ((ToHost h, ts) :: more) (1 + k) (untagged ts h ++ to)
   | runs_channel q c ts more k to k' to' :
       rank rk q < rank rk (queue_of fab c ts) ->
       rank rk (queue_of fab c ts) <= bound rk ->
+      (delivery = true -> may_fail fab c = false) ->
       run d s c ts k to -> runs d s q more k' to' ->
       runs d s q ((ToChannel c, ts) :: more) (1 + k + k') (to ++ to').
 
@@ -493,21 +515,22 @@ Section Outcomes.
 
   Lemma runs_split_host d s q h ts (p1 p2 : list out) : forall k to,
     runs d s q (p1 ++ (ToHost h, ts) :: p2) k to ->
-    exists k' to', runs d s q (p1 ++ p2) k' to' /\ k = 1 + k' /\ Permutation to (h :: to') /\ ts = [].
+    exists k' to', runs d s q (p1 ++ p2) k' to' /\ k = 1 + k'
+      /\ Permutation to (untagged ts h ++ to').
   Proof.
     induction p1 as [|o p1 IH]; cbn [app]; intros k to H; inversion H; subst.
     - eauto 8.
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
-        destruct (IH _ _ X) as (k1 & to1 & R & -> & P & ->) end.
-      exists (1 + k1), to1. split; [apply runs_lost, R|]. split; [lia|]. split; [exact P|reflexivity].
+        destruct (IH _ _ X) as (k1 & to1 & R & -> & P) end.
+      exists (1 + k1), to1. split; [apply runs_lost, R|]. split; [lia|exact P].
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
-        destruct (IH _ _ X) as (k1 & to1 & R & -> & P & ->) end.
-      eexists _, _. split; [apply runs_host, R|]. split; [lia|]. split; [|reflexivity].
-      rewrite P. apply perm_swap.
+        destruct (IH _ _ X) as (k1 & to1 & R & -> & P) end.
+      eexists _, _. split; [apply runs_host, R|]. split; [lia|].
+      rewrite P. apply Permutation_app_swap_app.
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
-        destruct (IH _ _ X) as (k1 & to1 & R & -> & P & ->) end.
-      eexists _, _. split; [eapply runs_channel; eassumption|]. split; [lia|]. split; [|reflexivity].
-      rewrite P. symmetry. apply Permutation_middle.
+        destruct (IH _ _ X) as (k1 & to1 & R & -> & P) end.
+      eexists _, _. split; [eapply runs_channel; eassumption|]. split; [lia|].
+      rewrite P. apply Permutation_app_swap_app.
   Qed.
 
   Lemma runs_split_channel d s q c ts (p1 p2 : list out) : forall k to,
@@ -515,19 +538,20 @@ Section Outcomes.
     exists k' to' kc tc, runs d s q (p1 ++ p2) k' to' /\ run d s c ts kc tc
       /\ rank rk q < rank rk (queue_of fab c ts)
       /\ rank rk (queue_of fab c ts) <= bound rk
+      /\ (delivery = true -> may_fail fab c = false)
       /\ k = 1 + kc + k' /\ Permutation to (tc ++ to').
   Proof.
     induction p1 as [|o p1 IH]; cbn [app]; intros k to H; inversion H; subst.
     - do 4 eexists. repeat apply conj; eauto.
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
-        destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & -> & P) end.
+        destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & U & -> & P) end.
       exists (1 + k1), to1, kc, tc. repeat apply conj; auto; [apply runs_lost, R|lia].
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
-        destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & -> & P) end.
-      exists (1 + k1), (h :: to1), kc, tc. repeat apply conj; auto; [apply runs_host, R|lia|].
-      rewrite P. apply Permutation_middle.
+        destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & U & -> & P) end.
+      eexists (1 + k1), _, kc, tc. repeat apply conj; auto; [apply runs_host, R|lia|].
+      rewrite P. apply Permutation_app_swap_app.
     - match goal with X : runs _ _ _ (_ ++ _ :: _) _ _ |- _ =>
-        destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & -> & P) end.
+        destruct (IH _ _ X) as (k1 & to1 & kc & tc & R & C & L & B & U & -> & P) end.
       do 4 eexists. split; [eapply runs_channel; eassumption|].
       repeat apply conj; eauto; [lia|].
       rewrite P, !app_assoc. apply Permutation_app_tail, Permutation_app_comm.
@@ -542,17 +566,29 @@ Proof.
   rewrite andb_true_iff, N.eqb_eq. intros (-> & H). now rewrite (IH _ H).
 Qed.
 
+Lemma same_members_permuted a b : same_members a b = true -> Permutation a b.
+Proof.
+  unfold same_members. rewrite orb_true_iff. intros [Same|Same]; apply list_eqb_eq in Same.
+  - now subst.
+  - now rewrite (NSort.Permuted_sort a), Same, <- NSort.Permuted_sort.
+Qed.
+
 Section Descriptions.
-  Variables (fab : fabric).
+  Variables (delivery : bool) (fab : fabric).
 
   Definition owners_of (d : N) (l : list N) : list N := filter (is_host fab d) l.
 
-  (** An outcome says who receives a frame to [d]: [to]. *)
+  (** An outcome says who receives a frame to [d]: [to]. Without [delivery] it says nothing. *)
   Definition describes (o : outcome) (d : N) (to : list N) : Prop :=
-    match o with Exactly l => l = to | ToOwner => Permutation (owners_of d (hosts fab)) to end.
+    delivery = true ->
+    Permutation (match o with Exactly l => l | ToOwner => owners_of d (hosts fab) end) to.
 
-  Lemma describes_same o d to to' : describes o d to -> describes o d to' -> Permutation to to'.
-  Proof. destruct o; cbn; intros One Two; [now subst|now rewrite <- One]. Qed.
+  Lemma describes_same o d to to' : describes o d to -> describes o d to' ->
+    delivery = true -> Permutation to to'.
+  Proof.
+    intros One Two Delivery. specialize (One Delivery). specialize (Two Delivery).
+    now rewrite <- One.
+  Qed.
 
   (** An address of the class. *)
   Definition within (dc : class) (d : N) : Prop := in_class dc d = true /\ d <= N.ones 48.
@@ -573,15 +609,16 @@ Section Descriptions.
   Qed.
 
   Lemma to_owner_describes owners o d to : owners_of d owners = owners_of d (hosts fab) ->
-    to_owner owners o = true -> describes o d to ->
+    to_owner owners o = true -> describes o d to -> delivery = true ->
     owners_of d (hosts fab) = [] \/ Permutation (owners_of d (hosts fab)) to.
   Proof.
-    intros Owners Check. destruct o as [l|]; [|now right]. cbn [describes]. intros ->.
+    intros Owners Check Describes Delivery. specialize (Describes Delivery).
+    destruct o as [l|]; [|now right].
     rewrite <- Owners. destruct owners as [|w [|w' owners]]; cbn [to_owner] in Check.
     - now left.
-    - destruct to as [|h [|h' to]]; try discriminate. apply N.eqb_eq in Check. subst h.
+    - destruct l as [|h [|h' l]]; try discriminate. apply N.eqb_eq in Check. subst h.
       cbn. destruct (is_host fab d w); [now right|now left].
-    - now destruct to as [|h [|h' to]].
+    - now destruct l as [|h [|h' l]].
   Qed.
 
   Lemma only_address value d : value <= N.ones 48 -> d <= N.ones 48 ->
@@ -601,9 +638,9 @@ Section Descriptions.
     owners_of d owners = owners_of d (hosts fab) ->
     only_owner (mac fab) dc owners o = true -> describes o d to -> describes ToOwner d to.
   Proof.
-    intros (Member & Address) Owners Check. destruct o as [l|]; [|easy].
-    cbn [describes]. intros ->. rewrite <- Owners.
-    destruct to as [|h [|h' to]], owners as [|w [|w' owners]]; try discriminate Check; [easy|].
+    intros (Member & Address) Owners Check Describes Delivery. specialize (Describes Delivery).
+    destruct o as [l|]; [|easy]. rewrite <- Owners.
+    destruct l as [|h [|h' l]], owners as [|w [|w' owners]]; try discriminate Check; [easy|].
     cbn [only_owner] in Check. rewrite !andb_true_iff in Check.
     destruct Check as (((Host & Mask) & Value) & Small).
     apply N.eqb_eq in Host, Mask, Value. apply N.leb_le in Small. subst h.
@@ -616,9 +653,9 @@ Section Descriptions.
   Lemma outcome_and_describes a b o d to to' : outcome_and a b = Some o ->
     describes a d to -> describes b d to' -> describes o d (to ++ to').
   Proof.
-    destruct a as [[|h l]|], b as [[|h' l']|]; cbn; try discriminate;
-      intros Result; injection Result as <-; cbn; intros A B; subst; try reflexivity;
-      rewrite ?app_nil_r; easy.
+    intros Result A B Delivery. specialize (A Delivery). specialize (B Delivery).
+    rewrite <- A, <- B. destruct a as [[|h l]|], b as [[|h' l']|]; cbn in *; try discriminate;
+      injection Result as <-; rewrite ?app_nil_r; easy.
   Qed.
 
   Lemma join_describes dc dc' owners owners' a b o d to :
@@ -636,25 +673,26 @@ Section Descriptions.
       destruct One as [(Within & Owners & Describes)|(Within & Owners & Describes)];
         eapply only_owner_describes; eassumption. }
     destruct a as [l|], b as [l'|]; try now apply Both.
-    destruct (list_eqb l l') eqn:Equal; [|now apply Both].
-    apply list_eqb_eq in Equal. subst l'. injection Join as <-.
-    now destruct One as [(_ & _ & Describes)|(_ & _ & Describes)].
+    destruct (same_members l l') eqn:Equal; [|now apply Both].
+    apply same_members_permuted in Equal. injection Join as <-.
+    destruct One as [(_ & _ & Describes)|(_ & _ & Describes)]; [easy|].
+    intros Delivery. now rewrite Equal, (Describes Delivery).
   Qed.
 End Descriptions.
 
 (** * The search *)
 
 Section Search.
-  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo)
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo)
     (sc : pattern).
   Hypotheses (Rules : forall c, rules c = tables_of fab c)
     (Blank : forall c, Map.find blank c = None).
 
   (** What becomes of a frame on a channel, and of one in its buffer. *)
   Definition ends (o : outcome) (d s c : N) (ts : stack) : Prop :=
-    exists k to, run fab rk d s c ts k to /\ describes fab o d to.
+    exists k to, run delivery fab rk d s c ts k to /\ describes delivery fab o d to.
   Definition all_end (o : outcome) (d s from : N) (outs : list out) : Prop :=
-    exists k to, runs fab rk d s from outs k to /\ describes fab o d to.
+    exists k to, runs delivery fab rk d s from outs k to /\ describes delivery fab o d to.
 
   (** Of frames to some addresses. *)
   Definition memo_sound (addresses : N -> Prop) (m : memo) : Prop :=
@@ -699,23 +737,30 @@ Section Search.
 
   Lemma follow_all_sound addresses go from : sound addresses go ->
     forall outs m m' o, memo_sound addresses m ->
-    follow_all fab rk go from m outs = Some (m', o) ->
+    follow_all delivery fab rk go from m outs = Some (m', o) ->
     memo_sound addresses m'
     /\ forall d s, addresses d -> fits sc s = true -> all_end o d s from outs.
   Proof.
     intros Go. induction outs as [|([h|c|], ts) outs IH]; intros m m' o Sound; cbn [follow_all].
     - intros Result; injection Result as <- <-. split; [easy|].
-      intros. exists 1, []. split; [constructor|reflexivity].
-    - destruct ts; [|discriminate].
-      destruct (follow_all fab rk go from m outs) as [(m1, [l|])|] eqn:Rest; try discriminate.
-      intros Result; injection Result as <- <-. destruct (IH _ _ _ Sound Rest) as (Sound' & End).
-      split; [easy|]. intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
-      cbn in Describes. subst l. exists (1 + k), (h :: to). split; [now constructor|reflexivity].
-    - cbv zeta. destruct ((rank rk from <? _) && _) eqn:Ranks; [|discriminate].
-      apply andb_true_iff in Ranks as (Rises & Bounded).
+      intros. exists 1, []. split; [constructor|intros _; reflexivity].
+    - destruct delivery eqn:Delivery.
+      + destruct ts; [|discriminate].
+        destruct (follow_all true fab rk go from m outs) as [(m1, [l|])|] eqn:Rest; try discriminate.
+        intros Result; injection Result as <- <-. destruct (IH _ _ _ Sound Rest) as (Sound' & End).
+        split; [easy|]. intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
+        exists (1 + k), (h :: to). split; [apply (runs_host _ _ _ _ _ _ h []), Run|].
+        intros Yes. specialize (Describes Yes). now constructor.
+      + intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
+        intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & _).
+        exists (1 + k), (untagged ts h ++ to). split; [apply runs_host, Run|]. unfold describes. congruence.
+    - cbv zeta. destruct ((rank rk from <? _) && _ && _) eqn:Ranks; [|discriminate].
+      apply andb_true_iff in Ranks as (Ranks & Sure). apply andb_true_iff in Ranks as (Rises & Bounded).
       apply N.ltb_lt in Rises. apply N.leb_le in Bounded.
+      assert (Reliable : delivery = true -> may_fail fab c = false).
+      { intros Delivery. rewrite Delivery in Sure. now apply negb_true_iff in Sure. }
       destruct (go m c ts) as [(m1, o1)|] eqn:First; [|discriminate].
-      destruct (follow_all fab rk go from m1 outs) as [(m2, o2)|] eqn:Rest; [|discriminate].
+      destruct (follow_all delivery fab rk go from m1 outs) as [(m2, o2)|] eqn:Rest; [|discriminate].
       destruct (outcome_and o1 o2) as [o3|] eqn:And; [|discriminate].
       intros Result; injection Result as <- <-.
       destruct (Go _ _ _ _ _ Sound First) as (Sound1 & End1).
@@ -724,7 +769,7 @@ Section Search.
       destruct (End1 d s Hd Hs) as (k1 & to1 & Run1 & Describes1).
       destruct (End2 d s Hd Hs) as (k2 & to2 & Run2 & Describes2).
       exists (1 + k1 + k2), (to1 ++ to2). split; [now apply runs_channel|].
-      now apply (outcome_and_describes fab o1 o2).
+      now apply (outcome_and_describes delivery fab o1 o2).
     - intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
       intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
       exists (1 + k), to. split; [now constructor|easy].
@@ -732,19 +777,20 @@ Section Search.
 
   (** The same of all choices. *)
   Definition choices_end (o : outcome) (d s from : N) (choices : list (list out)) : Prop :=
-    exists k to, describes fab o d to /\ forall outs, In outs choices ->
-      exists k' to', k' <= k /\ Permutation to' to /\ runs fab rk d s from outs k' to'.
+    exists k to, describes delivery fab o d to /\ forall outs, In outs choices ->
+      exists k' to', k' <= k /\ (delivery = true -> Permutation to' to)
+        /\ runs delivery fab rk d s from outs k' to'.
 
   Lemma follow_each_sound dc (addresses : N -> Prop) owners go from : sound addresses go ->
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     forall choices m m' o, memo_sound addresses m ->
-    follow_each fab rk go from dc owners m choices = Some (m', o) ->
+    follow_each delivery fab rk go from dc owners m choices = Some (m', o) ->
     memo_sound addresses m' /\ choices <> []
     /\ forall d s, addresses d -> fits sc s = true -> choices_end o d s from choices.
   Proof.
     intros Go Class Owners. induction choices as [|outs choices IH]; [easy|].
     intros m m' o Sound. cbn [follow_each].
-    destruct (follow_all fab rk go from m outs) as [(m1, o1)|] eqn:First.
+    destruct (follow_all delivery fab rk go from m outs) as [(m1, o1)|] eqn:First.
     2: now destruct choices.
     destruct (follow_all_sound _ _ _ Go _ _ _ _ Sound First) as (Sound1 & End1).
     destruct choices as [|outs2 choices].
@@ -752,7 +798,7 @@ Section Search.
       intros d s Address Source. destruct (End1 d s Address Source) as (k & to & Runs & Describes).
       exists k, to. split; [easy|]. intros outs' [<-|[]]. exists k, to. split; [lia|]. easy.
     - set (more := outs2 :: choices) in *. clearbody more.
-      destruct (follow_each fab rk go from dc owners m1 more) as [(m2, o2)|] eqn:Rest;
+      destruct (follow_each delivery fab rk go from dc owners m1 more) as [(m2, o2)|] eqn:Rest;
         [|discriminate].
       destruct (join (mac fab) dc dc owners owners o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result. injection Result as <- <-.
@@ -760,28 +806,29 @@ Section Search.
       intros d s Address Source.
       destruct (End1 d s Address Source) as (k1 & to1 & Runs1 & Describes1).
       destruct (End2 d s Address Source) as (k2 & to2 & Describes2 & Runs2).
-      assert (One : describes fab o3 d to1).
+      assert (One : describes delivery fab o3 d to1).
       { eapply join_describes; [exact Join|left].
         split; [now apply Class|]. split; [now apply Owners|easy]. }
-      assert (Two : describes fab o3 d to2).
+      assert (Two : describes delivery fab o3 d to2).
       { eapply join_describes; [exact Join|right].
         split; [now apply Class|]. split; [now apply Owners|easy]. }
       exists (N.max k1 k2), to1. split; [easy|]. intros outs' [<-|Choice].
       + exists k1, to1. split; [lia|]. easy.
       + destruct (Runs2 outs' Choice) as (k' & to' & Bound & Same & Runs'). exists k', to'.
-        split; [lia|]. split; [|easy]. rewrite Same. now apply describes_same with (o := o3) (d := d) (fab := fab).
+        split; [lia|]. split; [|easy]. intros Delivery. rewrite (Same Delivery).
+        now apply describes_same with delivery fab o3 d.
   Qed.
 
   Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners,
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    sound addresses (follow fab rk rules blank fuel dc owners sc).
+    sound addresses (follow delivery fab rk rules blank fuel dc owners sc).
   Proof.
     induction fuel as [|fuel IH]; intros dc addresses owners Class Owners m c ts m' o Sound;
       cbn [follow]; destruct (recall m c ts) as [o0|] eqn:Found.
     1, 3: intros Result; injection Result as <- <-; split; [easy|now apply (Sound c ts)].
     1: discriminate.
     destruct (arrive fab rules c dc sc ts) as [choices|p|] eqn:Arrive; [| |discriminate].
-    - destruct (follow_each _ _ (follow fab rk rules blank fuel dc owners sc) (queue_of fab c ts) dc
+    - destruct (follow_each _ _ _ (follow delivery fab rk rules blank fuel dc owners sc) (queue_of fab c ts) dc
                   owners m choices) as [(m1, o1)|] eqn:Rest; [|discriminate].
       intros Result; injection Result as <- <-.
       destruct (follow_each_sound _ _ _ _ _ (IH _ _ _ Class Owners) Class Owners _ _ _ _ Sound Rest)
@@ -796,14 +843,14 @@ Section Search.
         - intros outs Arrives. apply Runs. now apply Only. }
       split; [now apply memo_sound_remember|exact Ends].
     - cbv zeta.
-      destruct (follow _ _ _ _ fuel (half false dc p) _ _ _ _ _) as [(m1, o1)|] eqn:Zero;
+      destruct (follow _ _ _ _ _ fuel (half false dc p) _ _ _ _ _) as [(m1, o1)|] eqn:Zero;
         [|discriminate].
-      destruct (follow _ _ _ _ fuel (half true dc p) _ _ _ _ _) as [(m2, o2)|] eqn:One;
+      destruct (follow _ _ _ _ _ fuel (half true dc p) _ _ _ _ _) as [(m2, o2)|] eqn:One;
         [|discriminate].
       destruct (join _ _ _ _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result; injection Result as <- <-.
       assert (Part : forall part m0 o0,
-        follow fab rk rules blank fuel part (owners_in fab part owners) sc blank c ts
+        follow delivery fab rk rules blank fuel part (owners_in fab part owners) sc blank c ts
           = Some (m0, o0) ->
         forall d s, addresses d -> in_class part d = true -> fits sc s = true -> ends o0 d s c ts).
       { intros part m0 o0 Follow d s Hd Member Hs.
@@ -838,19 +885,20 @@ Proof.
 Qed.
 
 Section Sent.
-  Variables (fab : fabric) (rk : ranking) (rules : N -> list table) (blank : memo) (fuel : nat).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo)
+    (fuel : nat).
   Hypotheses (Rules : forall c, rules c = tables_of fab c)
     (Blank : forall c, Map.find blank c = None).
 
   (** What is known of a frame that a host may send. *)
   Definition followed (h d : N) : Prop :=
-    ~ enters fab (from_host fab h) d (mac fab h) [] None
+    ~ undefined fab (from_host fab h) d (mac fab h) []
     /\ (exists outs, arrives fab (from_host fab h) d (mac fab h) [] outs)
     /\ exists k to,
       (forall outs, arrives fab (from_host fab h) d (mac fab h) [] outs -> exists k' to',
-         k' <= k /\ Permutation to' to
-         /\ runs fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k' to')
-      /\ forall w, wanted fab h d = Some w -> Permutation w to.
+         k' <= k /\ (delivery = true -> Permutation to' to)
+         /\ runs delivery fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k' to')
+      /\ (delivery = true -> forall w, wanted fab h d = Some w -> Permutation w to).
 
   Let everybody := NSort.sort (hosts fab).
 
@@ -865,16 +913,16 @@ Section Sent.
 
   Lemma receives_sound dc owners h o d to :
     in_class dc d = true -> owners_of fab d owners = owners_of fab d (hosts fab) ->
-    receives fab everybody dc owners h o = true -> describes fab o d to ->
-    forall w, wanted fab h d = Some w -> Permutation w to.
+    receives fab everybody dc owners h o = true -> describes delivery fab o d to ->
+    delivery = true -> forall w, wanted fab h d = Some w -> Permutation w to.
   Proof.
-    intros Member Owners Receives Describes w Wanted.
+    intros Member Owners Receives Describes Delivery w Wanted.
     unfold receives in Receives. cbv zeta in Receives. unfold wanted in Wanted.
     destruct (d =? broadcast fab) eqn:Broadcast.
     - apply N.eqb_eq in Broadcast. subst d. rewrite Member in Receives. injection Wanted as <-.
       destruct owners; [|discriminate]. destruct o as [l|]; [|discriminate].
-      cbn in Describes. subst l. apply list_eqb_eq in Receives.
-      rewrite (NSort.Permuted_sort to), <- Receives.
+      specialize (Describes Delivery). apply list_eqb_eq in Receives.
+      rewrite <- Describes, (NSort.Permuted_sort l), <- Receives.
       apply permutation_filter, NSort.Permuted_sort.
     - destruct (mac fab h =? d) eqn:Own; [discriminate|].
       fold (owners_of fab d (hosts fab)) in Wanted.
@@ -883,30 +931,30 @@ Section Sent.
       destruct Owned as (Owned & ->). clear Wanted.
       destruct (in_class dc (broadcast fab)).
       { destruct owners; [|discriminate]. cbn in Owners. now rewrite <- Owners in Owned. }
-      apply (to_owner_describes fab _ o d to) in Receives; [now destruct Receives| |easy].
+      apply (to_owner_describes delivery fab _ o d to) in Receives; [now destruct Receives| |easy|easy].
       now rewrite owners_of_others.
   Qed.
 
   Lemma from_one_sound sc h fuel' : fits sc (mac fab h) = true ->
     forall dc (addresses : N -> Prop) owners m m',
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    memo_sound fab rk sc addresses m ->
-    from_one fab rk rules blank fuel fuel' everybody sc h dc owners m = Some m' ->
-    memo_sound fab rk sc addresses m' /\ forall d, addresses d -> followed h d.
+    memo_sound delivery fab rk sc addresses m ->
+    from_one delivery fab rk rules blank fuel fuel' everybody sc h dc owners m = Some m' ->
+    memo_sound delivery fab rk sc addresses m' /\ forall d, addresses d -> followed h d.
   Proof.
     intros Source. set (own := (mac fab h, N.ones 48)).
     assert (Sent : forall dc (addresses : N -> Prop) owners m m1 o choices,
       (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-      memo_sound fab rk sc addresses m ->
+      memo_sound delivery fab rk sc addresses m ->
       arrive fab rules (from_host fab h) dc own [] = Known choices ->
-      follow_each fab rk (follow fab rk rules blank fuel dc owners sc)
+      follow_each delivery fab rk (follow delivery fab rk rules blank fuel dc owners sc)
         (queue_of fab (from_host fab h) []) dc owners m choices = Some (m1, o) ->
-      receives fab everybody dc owners h o = true ->
-      memo_sound fab rk sc addresses m1 /\ forall d, addresses d -> followed h d).
+      negb delivery || receives fab everybody dc owners h o = true ->
+      memo_sound delivery fab rk sc addresses m1 /\ forall d, addresses d -> followed h d).
     { intros dc addresses owners m m1 o choices Class Owners Sound Arrive Follow Receives.
-      assert (Search := follow_sound fab rk rules blank sc Rules Blank fuel dc addresses owners
+      assert (Search := follow_sound delivery fab rk rules blank sc Rules Blank fuel dc addresses owners
                           Class Owners).
-      destruct (follow_each_sound _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
+      destruct (follow_each_sound _ _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
         as (Sound1 & Some_choice & End).
       split; [easy|]. intros d Address.
       destruct (End d (mac fab h) Address Source) as (k & to & Describes & Runs).
@@ -916,19 +964,20 @@ Section Sent.
       split; [easy|]. split.
       - destruct choices as [|outs choices]; [easy|]. exists outs. apply Possible. now left.
       - exists k, to. split; [intros outs Arrives; apply Runs; now apply Only|].
-        exact (receives_sound dc owners h o d to Member (Owners d Address) Receives Describes). }
+        intros Delivery. rewrite Delivery in Receives.
+        exact (receives_sound dc owners h o d to Member (Owners d Address) Receives Describes Delivery). }
     induction fuel' as [|fuel' IH]; intros dc addresses owners m m' Class Owners Sound;
       cbn [from_one]; fold own;
       destruct (arrive fab rules (from_host fab h) dc own []) as [choices|p|] eqn:Arrive;
       try discriminate.
-    1, 2: destruct (follow_each fab rk _ _ _ _ m choices) as [(m1, o)|] eqn:Follow; [|discriminate];
-      destruct (receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
+    1, 2: destruct (follow_each delivery fab rk _ _ _ _ m choices) as [(m1, o)|] eqn:Follow; [|discriminate];
+      destruct (negb delivery || receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
       intros Result; injection Result as <-; now apply (Sent dc addresses owners m m1 o choices).
-    destruct (from_one _ _ _ _ _ fuel' _ _ _ (half false dc p) _ _) as [m1|] eqn:Zero; [|discriminate].
-    destruct (from_one _ _ _ _ _ fuel' _ _ _ (half true dc p) _ _) as [m2|] eqn:One; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ fuel' _ _ _ (half false dc p) _ _) as [m1|] eqn:Zero; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ fuel' _ _ _ (half true dc p) _ _) as [m2|] eqn:One; [|discriminate].
     intros Result. injection Result as <-. split; [easy|]. intros d Address.
     assert (Part : forall part m0,
-      from_one fab rk rules blank fuel fuel' everybody sc h part (owners_in fab part owners) blank = Some m0 ->
+      from_one delivery fab rk rules blank fuel fuel' everybody sc h part (owners_in fab part owners) blank = Some m0 ->
       in_class part d = true -> followed h d).
     { intros part m0 Checked Member.
       destruct (IH part (fun d => addresses d /\ in_class part d = true) (owners_in fab part owners))
@@ -943,20 +992,20 @@ Section Sent.
 
   Lemma from_hosts_sound any dc (addresses : N -> Prop) owners :
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    forall senders m, (any = true -> memo_sound fab rk (0, 0) addresses m) ->
-    from_hosts fab rk rules blank fuel everybody any dc owners m senders = true ->
+    forall senders m, (any = true -> memo_sound delivery fab rk (0, 0) addresses m) ->
+    from_hosts delivery fab rk rules blank fuel everybody any dc owners m senders = true ->
     forall h, In h senders -> forall d, addresses d -> followed h d.
   Proof.
     intros Class Owners. induction senders as [|h senders IH]; [easy|].
     intros m Sound. cbn [from_hosts]. cbv zeta.
-    destruct (from_one _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
     intros Rest. eapply from_one_sound in One as (Sound1 & Followed); try eassumption.
     - intros h' [<-|Member]; [exact Followed|]. apply (IH m1); [|easy|easy]. intros ->. exact Sound1.
     - destruct any; [apply fits_any|apply fits_self].
     - destruct any; [now apply Sound|apply memo_sound_empty; exact Blank].
   Qed.
 
-  Lemma check_class_sound dc : check_class fab rk rules blank fuel everybody dc = true ->
+  Lemma check_class_sound dc : check_class delivery fab rk rules blank fuel everybody dc = true ->
     forall d h, within dc d -> In h (hosts fab) -> followed h d.
   Proof.
     unfold check_class. cbv zeta. intros Check d h Within Host.
@@ -972,13 +1021,13 @@ End Sent.
 (** * The network *)
 
 Section Network.
-  Variables (fab : fabric) (rk : ranking) (room : N -> nat) (addresses : N -> Prop).
-  Hypothesis (K : forall h d, In h (hosts fab) -> addresses d -> followed fab rk h d).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (room : N -> nat) (addresses : N -> Prop).
+  Hypothesis (K : forall h d, In h (hosts fab) -> addresses d -> followed delivery fab rk h d).
 
   (** Of an item: the moves until all of it has arrived, and who receives it. *)
   Definition fate := (N * list N)%type.
   Definition fate_of (i : item) (f : fate) : Prop :=
-    runs fab rk (i_dst i) (i_src i) (at_queue i) (pending i) (fst f) (snd f).
+    runs delivery fab rk (i_dst i) (i_src i) (at_queue i) (pending i) (fst f) (snd f).
 
   Definition receipts (i : item) (f : fate) : list receipt :=
     map (fun h => (h, (i_dst i, i_src i))) (snd f).
@@ -996,11 +1045,14 @@ Section Network.
   Arguments promised : simpl never.
   Arguments receipts : simpl never.
 
+  Definition delivering (s : state) (fates : list fate) (rec : list (list N)) : Prop :=
+    Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)
+            (sent s) rec
+    /\ Permutation (log s ++ outstanding (items s) fates) (promised (sent s) rec).
+
   Definition invariant (s : state) (n : N) : Prop :=
     exists fates rec, Forall2 fate_of (items s) fates /\ total fates = n
-      /\ Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)
-                 (sent s) rec
-      /\ Permutation (log s ++ outstanding (items s) fates) (promised (sent s) rec).
+      /\ (delivery = true -> delivering s fates rec).
 
   Lemma total_app a b : total (a ++ b) = total a + total b.
   Proof. induction a as [|x a IH]; cbn; [easy|]. rewrite IH. lia. Qed.
@@ -1032,61 +1084,84 @@ Section Network.
   Lemma inject_keeps s s' n : invariant s n -> inject fab addresses s s' ->
     exists n', invariant s' n'.
   Proof.
-    intros (fates & rec & F & T & R & P) I.
+    intros (fates & rec & F & T & Delivering) I.
     destruct I as [l lg st h d outs Host Address Arrives]; subst; cbn in *.
     destruct (K h d Host Address) as (_ & _ & most & receivers & Runs & Wanted).
     destruct (Runs _ Arrives) as (k & to & _ & Same & Q).
-    exists (total fates + k), (fates ++ [(k, to)]), (to :: rec). cbn. repeat split.
+    exists (total fates + k), (fates ++ [(k, to)]), (to :: rec). cbn. split; [|split].
     - apply Forall2_app; [easy|]. constructor; [|constructor]. exact Q.
     - rewrite total_app. cbn. lia.
-    - constructor; [|easy]. cbn. intros w Some_wanted. rewrite Same. now apply Wanted.
-    - rewrite outstanding_app by easy. unfold promised. cbn [combine map concat].
-      fold (promised st rec). rewrite outstanding_cons. unfold outstanding at 2. cbn [combine map concat].
-      rewrite app_nil_r. unfold receipts at 1. cbn [i_dst i_src snd fst].
-      rewrite app_assoc. rewrite Permutation_app_comm. now apply Permutation_app_head.
+    - intros Delivery. destruct (Delivering Delivery) as (R & P). cbn in R, P. split.
+      + constructor; [|easy]. cbn. intros w Some_wanted. rewrite (Same Delivery). now apply Wanted.
+      + cbn [log items sent]. rewrite outstanding_app by easy.
+        unfold promised. cbn [combine map concat].
+        fold (promised st rec). rewrite outstanding_cons. unfold outstanding at 2.
+        cbn [combine map concat].
+        rewrite app_nil_r. unfold receipts at 1. cbn [i_dst i_src snd fst].
+        rewrite app_assoc. rewrite Permutation_app_comm. now apply Permutation_app_head.
+  Qed.
+
+  (** A copy that may be lost, and that counts for nobody with [delivery]. *)
+  Lemma runs_split_loss d s q t ts (p1 p2 : list out) k to : can_be_lost fab t = true ->
+    runs delivery fab rk d s q (p1 ++ (t, ts) :: p2) k to ->
+    exists k' to', runs delivery fab rk d s q (p1 ++ p2) k' to' /\ k' < k
+      /\ (delivery = true -> to' = to).
+  Proof.
+    intros Lost Runs. destruct t as [h|c|]; [discriminate| |].
+    - apply runs_split_channel in Runs as (k' & to' & kc & tc & Runs & _ & _ & _ & Reliable & -> & _).
+      exists k', to'. split; [easy|]. split; [lia|]. intros Delivery.
+      cbn in Lost. rewrite (Reliable Delivery) in Lost. discriminate.
+    - apply runs_split_lost in Runs as (k' & Runs & ->). exists k', to. split; [easy|].
+      split; [lia|easy].
   Qed.
 
   Lemma move_keeps s s' n : invariant s n -> move fab room any_item s s' ->
     exists n', invariant s' n' /\ n' < n.
   Proof.
-    intros (fates & rec & F & T & R & P) M.
-    destruct M as [l1 i l2 lg st _ Pending|l1 i l2 lg st p1 p2 ts _ Pending
+    intros (fates & rec & F & T & Delivering) M.
+    destruct M as [l1 i l2 lg st _ Pending|l1 i l2 lg st p1 p2 t ts _ Pending Lost
                   |l1 i l2 lg st p1 p2 ts h _ Pending
                   |l1 i l2 lg st p1 p2 ts c outs _ Pending _ Arrives]; subst; cbn in *;
       apply Forall2_middle in F as (f1 & (k, to) & f2 & -> & F1 & Fi & F2);
       unfold fate_of in Fi; cbn in Fi; rewrite total_app; cbn [total fst];
-      rewrite outstanding_app in P by easy; rewrite outstanding_cons in P.
+      unfold delivering in Delivering; cbn [log items sent] in Delivering;
+      rewrite outstanding_app in Delivering by easy; rewrite outstanding_cons in Delivering.
     - rewrite Pending in Fi. apply runs_none in Fi as (-> & ->).
       exists (total f1 + total f2). split; [|lia].
-      exists (f1 ++ f2), rec. cbn. repeat split; auto.
-      + now apply Forall2_app.
-      + now rewrite total_app.
-      + rewrite outstanding_app by easy. exact P.
-    - rewrite Pending in Fi. apply runs_split_lost in Fi as (k' & Fi & ->).
+      exists (f1 ++ f2), rec. cbn. split; [now apply Forall2_app|]. split; [now rewrite total_app|].
+      intros Delivery. destruct (Delivering Delivery) as (R & P). split; [easy|]. cbn.
+      rewrite outstanding_app by easy. exact P.
+    - rewrite Pending in Fi. apply (runs_split_loss _ _ _ _ _ _ _ _ _ Lost) in Fi
+        as (k' & to' & Fi & Fewer & Same).
       exists (total f1 + (k' + total f2)). split; [|lia].
-      exists (f1 ++ (k', to) :: f2), rec. cbn. repeat split; auto.
+      exists (f1 ++ (k', to') :: f2), rec. cbn. split; [|split].
       + apply Forall2_app; [easy|]. now constructor.
       + now rewrite total_app.
-      + rewrite outstanding_app by easy. exact P.
-    - rewrite Pending in Fi. apply runs_split_host in Fi as (k' & to' & Fi & -> & Q & ->).
+      + intros Delivery. destruct (Delivering Delivery) as (R & P). rewrite (Same Delivery).
+        split; [easy|]. cbn. rewrite outstanding_app by easy. exact P.
+    - rewrite Pending in Fi. apply runs_split_host in Fi as (k' & to' & Fi & -> & Q).
       exists (total f1 + (k' + total f2)). split; [|lia].
-      exists (f1 ++ (k', to') :: f2), rec. cbn. repeat split; auto.
+      exists (f1 ++ (k', to') :: f2), rec. cbn. split; [|split].
       + apply Forall2_app; [easy|]. now constructor.
       + now rewrite total_app.
-      + rewrite outstanding_app by easy. rewrite outstanding_cons. rewrite <- P.
+      + intros Delivery. destruct (Delivering Delivery) as (R & P). split; [easy|].
+        cbn [log items sent]. rewrite outstanding_app by easy. rewrite outstanding_cons. rewrite <- P.
         unfold receipts. cbn [i_dst i_src snd fst].
-        rewrite (Permutation_map (fun h0 => (h0, (i_dst i, i_src i))) Q). cbn [map app].
+        rewrite (Permutation_map (fun h0 => (h0, (i_dst i, i_src i))) Q).
+        destruct ts; cbn [untagged map app]; [|reflexivity].
         rewrite app_assoc, (app_assoc lg). apply Permutation_middle.
     - rewrite Pending in Fi.
-      apply runs_split_channel in Fi as (k' & to' & kc & tc & Fi & C & _ & _ & -> & Q).
+      apply runs_split_channel in Fi as (k' & to' & kc & tc & Fi & C & _ & _ & _ & -> & Q).
       destruct C as [c ts most receivers _ _ Runs].
-      destruct (Runs _ Arrives) as (kc & tc & Fewer & Same & Rest). rewrite <- Same in Q.
+      destruct (Runs _ Arrives) as (kc & tc & Fewer & Same & Rest).
       exists (total f1 + (k' + (total f2 + kc))). split; [|lia].
-      exists (f1 ++ (k', to') :: f2 ++ [(kc, tc)]), rec. cbn. repeat split; auto.
+      exists (f1 ++ (k', to') :: f2 ++ [(kc, tc)]), rec. cbn. split; [|split].
       + apply Forall2_app; [easy|]. constructor; [easy|]. apply Forall2_app; [easy|].
         constructor; [|constructor]. exact Rest.
       + rewrite total_app. cbn. rewrite total_app. cbn. lia.
-      + rewrite outstanding_app by easy. rewrite outstanding_cons. rewrite outstanding_app by easy.
+      + intros Delivery. destruct (Delivering Delivery) as (R & P). split; [easy|].
+        rewrite <- (Same Delivery) in Q. cbn [log items sent].
+        rewrite outstanding_app by easy. rewrite outstanding_cons. rewrite outstanding_app by easy.
         rewrite <- P. unfold receipts. cbn [i_dst i_src snd fst].
         rewrite (Permutation_map (fun h0 => (h0, (i_dst i, i_src i))) Q).
         rewrite map_app. unfold outstanding at 3. cbn [combine map concat]. rewrite app_nil_r.
@@ -1098,7 +1173,7 @@ Section Network.
   Lemma reachable_invariant s : reachable fab room addresses s -> exists n, invariant s n.
   Proof.
     induction 1 as [|s s' _ (n & IH) I|s s' _ (n & IH) M].
-    - exists 0, [], []. cbn. repeat split; constructor.
+    - exists 0, [], []. split; [constructor|]. split; [reflexivity|]. intros _. split; constructor.
     - now apply inject_keeps with (1 := IH).
     - destruct (move_keeps _ _ _ IH M) as (n' & H & _). now exists n'.
   Qed.
@@ -1160,7 +1235,7 @@ Section Network.
       + destruct V as (fates & rec & F & _). cbn in F.
         apply Forall2_middle in F as (f1 & (k0, to) & f2 & -> & F1 & Fi & F2).
         unfold fate_of in Fi. rewrite P in Fi.
-        apply (runs_split_channel fab rk _ _ _ _ _ []) in Fi as (_ & _ & kc & tc & _ & C & _).
+        apply (runs_split_channel delivery fab rk _ _ _ _ _ []) in Fi as (_ & _ & kc & tc & _ & C & _).
         destruct C as [c ts kc tc _ (outs & Arrives) _].
         eexists. eapply move_pass with (p1 := []); eauto.
       + rewrite Q in W. apply (IH (queue_of fab c ts)); [|lia].
@@ -1181,7 +1256,7 @@ Section Network.
   Qed.
 
   Lemma always_defined s i c ts : reachable fab room addresses s -> In i (items s) ->
-    In (ToChannel c, ts) (pending i) -> ~ enters fab c (i_dst i) (i_src i) ts None.
+    In (ToChannel c, ts) (pending i) -> ~ undefined fab c (i_dst i) (i_src i) ts.
   Proof.
     intros R I J. apply reachable_invariant in R as (n & fates & rec & F & _).
     apply in_split in I as (l1 & l2 & E). rewrite E in F.
@@ -1202,28 +1277,38 @@ Section Network.
       destruct (move_keeps _ _ _ V' (M j ltac:(lia))) as (n'' & V'' & L). exists n''. split; [easy|lia].
   Qed.
 
-  Lemma delivered s : reachable fab room addresses s -> items s = [] ->
+  Lemma delivered s : delivery = true -> reachable fab room addresses s -> items s = [] ->
     exists receivers : list (list N),
       Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)
               (sent s) receivers
       /\ Permutation (log s) (promised (sent s) receivers).
   Proof.
-    intros R E. apply reachable_invariant in R as (n & fates & rec & F & _ & W & P).
+    intros Delivery R E. apply reachable_invariant in R as (n & fates & rec & F & _ & Delivering).
+    destruct (Delivering Delivery) as (W & P).
     rewrite E in *. inversion F; subst. cbn in P. rewrite app_nil_r in P. eauto.
   Qed.
 End Network.
 
-Lemma followed_safe fab rk (addresses : N -> Prop) :
-  (forall h d, In h (hosts fab) -> addresses d -> followed fab rk h d) -> safe fab addresses.
+Lemma followed_deadlock_free delivery fab rk (addresses : N -> Prop) :
+  (forall h d, In h (hosts fab) -> addresses d -> followed delivery fab rk h d) ->
+  deadlock_free fab addresses.
 Proof.
   intros K. split; intros.
-  - now apply sending with (rk := rk).
+  - now apply sending with (delivery := delivery) (rk := rk).
   - now destruct (K h d).
-  - now apply always_defined with (rk := rk) (room := room) (addresses := addresses) (s := s).
-  - now apply no_deadlock with (rk := rk) (room := room) (addresses := addresses).
-  - now apply progress with (rk := rk) (addresses := addresses).
-  - now apply settled with (rk := rk) (addresses := addresses).
-  - now apply delivered with (rk := rk) (room := room) (addresses := addresses).
+  - now apply always_defined with (delivery := delivery) (rk := rk) (room := room)
+      (addresses := addresses) (s := s).
+  - now apply no_deadlock with (delivery := delivery) (rk := rk) (room := room)
+      (addresses := addresses).
+  - now apply progress with (delivery := delivery) (rk := rk) (addresses := addresses).
+  - now apply settled with (delivery := delivery) (rk := rk) (addresses := addresses).
+Qed.
+
+Lemma followed_safe fab rk (addresses : N -> Prop) :
+  (forall h d, In h (hosts fab) -> addresses d -> followed true fab rk h d) -> safe fab addresses.
+Proof.
+  intros K. split; [now apply followed_deadlock_free with true rk|]. intros.
+  now apply delivered with (delivery := true) (rk := rk) (room := room) (addresses := addresses).
 Qed.
 
 (** * The theorems *)
@@ -1241,8 +1326,9 @@ Proof.
   apply Sound in Found; [easy|]. intros l'. now rewrite find_empty.
 Qed.
 
-Lemma checked_followed fab rk fuel channels classes : check fab rk fuel channels classes = true ->
-  forall h d c, In h (hosts fab) -> In c classes -> within c d -> followed fab rk h d.
+Lemma checked_followed delivery fab rk fuel channels classes :
+  check delivery fab rk fuel channels classes = true ->
+  forall h d c, In h (hosts fab) -> In c classes -> within c d -> followed delivery fab rk h d.
 Proof.
   unfold check. cbv zeta. rewrite forallb_forall. intros Checked h d c Host Class Within.
   eapply check_class_sound; [| |exact (Checked c Class)|exact Within|exact Host].
@@ -1256,13 +1342,18 @@ Proof. intros D. change (N.ones 48) with (N.pred (2 ^ 48)). now apply N.lt_le_pr
 Definition in_classes (classes : list class) (d : N) : Prop :=
   d < 2 ^ 48 /\ exists c, In c classes /\ in_class c d = true.
 
+Lemma check_followed delivery fab rk fuel channels classes :
+  check delivery fab rk fuel channels classes = true ->
+  forall h d, In h (hosts fab) -> in_classes classes d -> followed delivery fab rk h d.
+Proof.
+  intros Checked h d Host (Address & c & Class & Member).
+  apply (checked_followed _ _ _ _ _ _ Checked h d c Host Class). split; [easy|now apply small].
+Qed.
+
 (** Of frames to the addresses of some classes. *)
 Theorem check_sound fab rk fuel channels classes :
-  check fab rk fuel channels classes = true -> safe fab (in_classes classes).
-Proof.
-  intros Checked. apply followed_safe with rk. intros h d Host (Address & c & Class & Member).
-  apply (checked_followed _ _ _ _ _ Checked h d c Host Class). split; [easy|now apply small].
-Qed.
+  check true fab rk fuel channels classes = true -> safe fab (in_classes classes).
+Proof. intros Checked. apply followed_safe with rk. now apply check_followed with fuel channels. Qed.
 
 (** A number agrees with a cube in some bits. *)
 Definition agrees (x decided : N) (p : pattern) : Prop :=
@@ -1329,12 +1420,12 @@ Proof.
   - destruct (IH L c I F) as (c' & A & B). exists c'. split; [now right|easy].
 Qed.
 
-(** Of frames to any address. *)
-Theorem check_all_sound fab rk fuel channels classes :
-  check_all fab rk fuel channels classes = true -> safe fab (fun d => d < 2 ^ 48).
+Lemma check_all_followed delivery fab rk fuel channels classes :
+  check_all delivery fab rk fuel channels classes = true ->
+  forall h d, In h (hosts fab) -> d < 2 ^ 48 -> followed delivery fab rk h d.
 Proof.
   unfold check_all. rewrite !andb_true_iff. intros (((Small & Exceptions) & Cover) & Checked).
-  apply followed_safe with rk. intros h d Host Address.
+  intros h d Host Address.
   assert (Some_class : exists c, In c classes /\ in_class c d = true).
   { destruct (cover_sound 48 _ d Cover) as (p & Cube & Bits).
     apply in_map_iff in Cube as (c & <- & Class).
@@ -1346,8 +1437,25 @@ Proof.
     - rewrite N.mod_pow2_bits_high in Mask; [discriminate|easy].
     - apply N.le_lt_trans with (1 := Small). reflexivity. }
   destruct Some_class as (c & Class & Member).
-  apply (checked_followed _ _ _ _ _ Checked h d c Host Class). split; [easy|now apply small].
+  apply (check_followed _ _ _ _ _ _ Checked h d Host). split; [easy|]. now exists c.
+Qed.
+
+(** Of frames to any address, wherever they arrive. *)
+Theorem check_all_deadlock_free delivery fab rk fuel channels classes :
+  check_all delivery fab rk fuel channels classes = true -> deadlock_free fab (fun d => d < 2 ^ 48).
+Proof.
+  intros Checked. apply followed_deadlock_free with delivery rk.
+  now apply check_all_followed with fuel channels classes.
+Qed.
+
+(** The same, and they arrive. *)
+Theorem check_all_sound fab rk fuel channels classes :
+  check_all true fab rk fuel channels classes = true -> safe fab (fun d => d < 2 ^ 48).
+Proof.
+  intros Checked. apply followed_safe with rk.
+  now apply check_all_followed with fuel channels classes.
 Qed.
 
 Print Assumptions check_sound.
 Print Assumptions check_all_sound.
+Print Assumptions check_all_deadlock_free.

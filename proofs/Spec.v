@@ -21,7 +21,7 @@ Definition pattern := (N * N)%type.
 Definition fits (p : pattern) (x : N) : bool := N.land (N.lxor x (fst p)) (snd p) =? 0.
 
 Inductive action :=
-| Push | Pop | SetVid (v : N) | SetPcp (p : N) | Output (port : N) | Group (g : N).
+| Push | Pop | SetVid (v : N) | SetPcp (p : N) | Output (port : N) | Back | Group (g : N).
 
 Record rule := Rule {
   r_port : pattern; r_dst : pattern; r_src : pattern;
@@ -32,9 +32,15 @@ Record rule := Rule {
 (** A table: the rules of the highest priority first, those of one priority together. *)
 Definition table := list (list rule).
 
-(** A group of buckets: all of them, or any one at a time (type select). *)
-Inductive group := All (l : list (list action)) | Select (l : list (list action)).
-Record switch := Switch { tables : list table; groups : list (N * group) }.
+(** A group of buckets: all of them; any one at a time (type select); or the first one whose port is
+    live (type fast-failover: a bucket has a port that it watches). *)
+Inductive group :=
+| All (l : list (list action)) | Select (l : list (list action))
+| Failover (l : list (N * list action)).
+
+(** What a switch holds. Ports are [down] that it has seen to be down: what it sends there is lost. *)
+Record switch := Switch { tables : list table; groups : list (N * group); down : list N }.
+Definition is_down (sw : switch) (port : N) : bool := existsb (N.eqb port) (down sw).
 
 Definition matches (r : rule) (port meta : N) (d s : N) (ts : stack) : bool :=
   fits (r_port r) port && fits (r_meta r) meta && fits (r_vid r) (vid ts)
@@ -58,6 +64,7 @@ Fixpoint bucket (port : N) (acts : list action) (ts : stack) (out : list copy) :
       match ts with [] => None | (v, _) :: below => bucket port more ((v, p) :: below) out end
   | Output to :: more =>   (* never back to where it came from: OpenFlow 1.3, 5.12 *)
       bucket port more ts (if to =? port then out else out ++ [(to, ts)])
+  | Back :: more => bucket port more ts (out ++ [(port, ts)])   (* to the port IN_PORT *)
   | Group _ :: _ => None
   end.
 
@@ -94,6 +101,14 @@ Fixpoint apply (sw : switch) (port : N) (acts : list action) (ts : stack) (out :
                                | None => [None]
                                | Some (_, out) => apply sw port more ts out
                                end) content
+      | Some (Failover content) =>
+          match find (fun one => negb (is_down sw (fst one))) content with
+          | None => apply sw port more ts out
+          | Some (_, one) => match bucket port one ts out with
+                             | None => [None]
+                             | Some (_, out) => apply sw port more ts out
+                             end
+          end
       end
   | one :: more =>
       match bucket port [one] ts out with
@@ -142,10 +157,13 @@ Inductive handled (sw : switch) (port : N) (d s : N)
 
 Inductive target := ToHost (h : N) | ToChannel (c : N) | Nowhere.
 
+(** [versions] are what a switch may hold: before and after a change of rules or a failure. Each
+    frame may meet any of them at each switch, in any order. *)
 Record fabric := Fabric {
-  switch_of : N -> switch;
+  versions : N -> list switch;
   leaving : N -> N -> target;   (* switch, port: what is behind it *)
   entering : N -> N * N;        (* channel: the switch and the port that it enters *)
+  may_fail : N -> bool;         (* channel: what is to leave on it may be lost *)
   from_host : N -> N;           (* host: its channel into its switch *)
   hosts : list N;
   mac : N -> N;
@@ -155,15 +173,21 @@ Record fabric := Fabric {
 
 (** What is left to do for a frame in the buffer of an input: copies with their targets. *)
 Definition out := (target * stack)%type.
-Definition resolved (fab : fabric) (s : N) (c : copy) : out := (leaving fab s (fst c), snd c).
+Definition resolved (fab : fabric) (s : N) (sw : switch) (c : copy) : out :=
+  (if is_down sw (fst c) then Nowhere else leaving fab s (fst c), snd c).
 
-(** [result]: what a switch may do with a frame that enters by a channel. *)
-Definition enters (fab : fabric) (c d s : N) (ts : stack) (result : option (list copy)) : Prop :=
-  handled (switch_of fab (fst (entering fab c))) (snd (entering fab c)) d s 0 0 ts result.
+(** [result]: what a switch may do with a frame that enters by a channel, with what it holds. *)
+Definition enters (fab : fabric) (c d s : N) (ts : stack) (sw : switch)
+  (result : option (list copy)) : Prop :=
+  In sw (versions fab (fst (entering fab c)))
+  /\ handled sw (snd (entering fab c)) d s 0 0 ts result.
+
+Definition undefined (fab : fabric) (c d s : N) (ts : stack) : Prop :=
+  exists sw, enters fab c d s ts sw None.
 
 Definition arrives (fab : fabric) (c d s : N) (ts : stack) (outs : list out) : Prop :=
-  exists copies, enters fab c d s ts (Some copies)
-  /\ outs = map (resolved fab (fst (entering fab c))) copies.
+  exists sw copies, enters fab c d s ts sw (Some copies)
+  /\ outs = map (resolved fab (fst (entering fab c)) sw) copies.
 
 Definition queue_of (fab : fabric) (c : N) (ts : stack) : N := queue fab c (pcp ts).
 
@@ -180,6 +204,9 @@ Record state := State {
 Definition waiting_in (q : N) (l : list item) : list item :=
   filter (fun i => at_queue i =? q) l.
 
+Definition can_be_lost (fab : fabric) (t : target) : bool :=
+  match t with Nowhere => true | ToChannel c => may_fail fab c | ToHost _ => false end.
+
 (** [may] says which items of a queue may be served: the head only, or any. *)
 Section Moves.
   Variables (fab : fabric) (room : N -> nat) (may : list item -> item -> Prop).
@@ -188,8 +215,8 @@ Section Moves.
   | move_free l1 i l2 lg st :
       may l1 i -> pending i = [] ->
       move (State (l1 ++ i :: l2) lg st) (State (l1 ++ l2) lg st)
-  | move_lost l1 i l2 lg st p1 p2 ts :
-      may l1 i -> pending i = p1 ++ (Nowhere, ts) :: p2 ->
+  | move_lost l1 i l2 lg st p1 p2 t ts :
+      may l1 i -> pending i = p1 ++ (t, ts) :: p2 -> can_be_lost fab t = true ->
       move (State (l1 ++ i :: l2) lg st)
            (State (l1 ++ Item (at_queue i) (i_dst i) (i_src i) (p1 ++ p2) :: l2) lg st)
   | move_deliver l1 i l2 lg st p1 p2 ts h :
@@ -250,17 +277,18 @@ Definition settles_within (fab : fabric) (room : N -> nat) (s : state) (n : nat)
   forall k (path : nat -> state), path 0%nat = s ->
     (forall j, (j < k)%nat -> move fab room any_item (path j) (path (S j))) -> (k <= n)%nat.
 
-Record safe (fab : fabric) (addresses : N -> Prop) : Prop := Safe {
+(** What is claimed whether frames reach anybody or not. *)
+Record deadlock_free (fab : fabric) (addresses : N -> Prop) : Prop := Deadlock_free {
   (** Each host can send to each address in any state: the claims below are about something. *)
   can_send : forall l lg st h d, In h (hosts fab) -> addresses d ->
     exists s', inject fab addresses (State l lg st) s'
       /\ sent s' = (h, (d, mac fab h)) :: st;
   (** What switches do with a frame is defined, wherever it comes. *)
   defined_at_first : forall h d, In h (hosts fab) -> addresses d ->
-    ~ enters fab (from_host fab h) d (mac fab h) [] None;
+    ~ undefined fab (from_host fab h) d (mac fab h) [];
   defined : forall room s i c ts, reachable fab room addresses s ->
     In i (items s) -> In (ToChannel c, ts) (pending i) ->
-    ~ enters fab c (i_dst i) (i_src i) ts None;
+    ~ undefined fab c (i_dst i) (i_src i) ts;
   (** No state that can be reached is deadlocked, whatever the sizes of the buffers. *)
   never_deadlocks : forall room s stuck,
     reachable fab room addresses s -> ~ deadlock fab s stuck;
@@ -271,8 +299,12 @@ Record safe (fab : fabric) (addresses : N -> Prop) : Prop := Safe {
     exists s', move fab room head_only s s';
   (** If hosts stop sending, the network is empty after a bounded number of moves: no frame loops. *)
   settles : forall room s, reachable fab room addresses s ->
-    exists n, settles_within fab room s n;
-  (** Then each frame that was sent has reached exactly those that are to receive it. *)
+    exists n, settles_within fab room s n }.
+
+Record safe (fab : fabric) (addresses : N -> Prop) : Prop := Safe {
+  without_delivery : deadlock_free fab addresses;
+  (** When the network is empty, each frame that was sent has reached exactly those that are to
+      receive it. *)
   delivers : forall room s, reachable fab room addresses s -> items s = [] ->
     exists receivers : list (list N),
       Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)

@@ -91,6 +91,10 @@ let rec filter f = function
 | [] -> []
 | x :: l0 -> if f x then x :: (filter f l0) else filter f l0
 
+let rec find f = function
+| [] -> None
+| x :: tl -> if f x then Some x else find f tl
+
 let rec seq start len =
   (fun fO fS n -> if n=0 then fO () else fS (n-1))
     (fun _ -> [])
@@ -116,6 +120,7 @@ type action =
 | SetVid of int
 | SetPcp of int
 | Output of int
+| Back
 | Group of int
 
 type rule = { r_port : pattern; r_dst : pattern; r_src : pattern;
@@ -128,8 +133,13 @@ type table = rule list list
 type group =
 | All of action list list
 | Select of action list list
+| Failover of (int * action list) list
 
-type switch = { tables : table list; groups : (int * group) list }
+type switch = { tables : table list; groups : (int * group) list;
+                down : int list }
+
+let is_down sw port =
+  existsb (N.eqb port) sw.down
 
 let rec bucket port acts ts out0 =
   match acts with
@@ -162,6 +172,7 @@ let rec bucket port acts ts out0 =
      | Output to0 ->
        bucket port more ts
          (if N.eqb to0 port then out0 else app out0 ((to0, ts) :: []))
+     | Back -> bucket port more ts (app out0 ((port, ts) :: []))
      | Group _ -> None)
 
 let rec buckets port all ts out0 =
@@ -198,7 +209,16 @@ let rec apply sw port acts ts out0 =
                 flat_map (fun one0 ->
                   match bucket port one0 ts out0 with
                   | Some p -> let (_, out1) = p in apply sw port more ts out1
-                  | None -> None :: []) content))
+                  | None -> None :: []) content)
+           | Failover content ->
+             (match find (fun one0 -> not (is_down sw (Stdlib.fst one0)))
+                      content with
+              | Some p ->
+                let (_, one0) = p in
+                (match bucket port one0 ts out0 with
+                 | Some p0 -> let (_, out1) = p0 in apply sw port more ts out1
+                 | None -> None :: [])
+              | None -> apply sw port more ts out0))
         | None -> None :: [])
      | _ ->
        (match bucket port (one :: []) ts out0 with
@@ -213,14 +233,17 @@ type target =
 | ToChannel of int
 | Nowhere
 
-type fabric = { switch_of : (int -> switch);
+type fabric = { versions : (int -> switch list);
                 leaving : (int -> int -> target);
-                entering : (int -> int * int); from_host : (int -> int);
-                hosts : int list; mac : (int -> int); broadcast : int;
+                entering : (int -> int * int); may_fail : (int -> bool);
+                from_host : (int -> int); hosts : int list;
+                mac : (int -> int); broadcast : int;
                 queue : (int -> int -> int) }
 
-let resolved fab s c =
-  ((fab.leaving s (Stdlib.fst c)), (Stdlib.snd c))
+let resolved fab s sw c =
+  ((if is_down sw (Stdlib.fst c)
+    then Nowhere
+    else fab.leaving s (Stdlib.fst c)), (Stdlib.snd c))
 
 let queue_of fab c ts =
   fab.queue c (pcp ts)
@@ -368,6 +391,9 @@ let action_eqb a b =
   | Output x -> (match b with
                  | Output y -> N.eqb x y
                  | _ -> false)
+  | Back -> (match b with
+             | Back -> true
+             | _ -> false)
   | Group x -> (match b with
                 | Group y -> N.eqb x y
                 | _ -> false)
@@ -535,6 +561,19 @@ let rec list_eqb a b =
      | [] -> false
      | y :: b0 -> (&&) (N.eqb x y) (list_eqb a0 b0))
 
+module NOrder =
+ struct
+  type t = int
+
+  let leb =
+    N.leb
+ end
+
+module NSort = Sort(NOrder)
+
+let same_members a b =
+  (||) (list_eqb a b) (list_eqb (NSort.sort a) (NSort.sort b))
+
 let only_owner address d owners = function
 | Exactly l ->
   (match l with
@@ -572,7 +611,7 @@ let join address d d' owners owners' o o' =
   (match o with
    | Exactly l ->
      (match o' with
-      | Exactly l' -> if list_eqb l l' then Some o else owner
+      | Exactly l' -> if same_members l l' then Some o else owner
       | ToOwner -> owner)
    | ToOwner -> owner)
 
@@ -612,34 +651,41 @@ let owners_in fab d owners =
 
 let arrive fab rules c d s ts =
   let (at_switch, port) = fab.entering c in
-  (match handle (fab.switch_of at_switch) port d s (rules c) 0 0 0 ts with
-   | Known choices -> Known (map (map (resolved fab at_switch)) choices)
-   | Divide p -> Divide p
-   | Refuse -> Refuse)
+  let with_version = fun v ->
+    match handle (Stdlib.fst v) port d s (Stdlib.snd v) 0 0 0 ts with
+    | Known choices ->
+      Known (map (map (resolved fab at_switch (Stdlib.fst v))) choices)
+    | Divide p -> Divide p
+    | Refuse -> Refuse
+  in
+  collect with_version (rules c)
 
-let rec follow_all fab rk go from m = function
+let rec follow_all delivery fab rk go from m = function
 | [] -> Some (m, (Exactly []))
 | o :: more ->
   let (t0, ts) = o in
   (match t0 with
    | ToHost h ->
-     (match ts with
-      | [] ->
-        (match follow_all fab rk go from m more with
-         | Some p ->
-           let (m0, o0) = p in
-           (match o0 with
-            | Exactly l -> Some (m0, (Exactly (h :: l)))
-            | ToOwner -> None)
-         | None -> None)
-      | _ :: _ -> None)
+     if delivery
+     then (match ts with
+           | [] ->
+             (match follow_all delivery fab rk go from m more with
+              | Some p ->
+                let (m0, o0) = p in
+                (match o0 with
+                 | Exactly l -> Some (m0, (Exactly (h :: l)))
+                 | ToOwner -> None)
+              | None -> None)
+           | _ :: _ -> None)
+     else follow_all delivery fab rk go from m more
    | ToChannel c ->
      let next = rk.rank (queue_of fab c ts) in
-     if (&&) (N.ltb (rk.rank from) next) (N.leb next rk.bound)
+     if (&&) ((&&) (N.ltb (rk.rank from) next) (N.leb next rk.bound))
+          (not ((&&) delivery (fab.may_fail c)))
      then (match go m c ts with
            | Some p ->
              let (m0, o0) = p in
-             (match follow_all fab rk go from m0 more with
+             (match follow_all delivery fab rk go from m0 more with
               | Some p0 ->
                 let (m1, o') = p0 in
                 (match outcome_and o0 o' with
@@ -648,18 +694,18 @@ let rec follow_all fab rk go from m = function
               | None -> None)
            | None -> None)
      else None
-   | Nowhere -> follow_all fab rk go from m more)
+   | Nowhere -> follow_all delivery fab rk go from m more)
 
-let rec follow_each fab rk go from d owners m = function
+let rec follow_each delivery fab rk go from d owners m = function
 | [] -> None
 | outs :: more ->
   (match more with
-   | [] -> follow_all fab rk go from m outs
+   | [] -> follow_all delivery fab rk go from m outs
    | _ :: _ ->
-     (match follow_all fab rk go from m outs with
+     (match follow_all delivery fab rk go from m outs with
       | Some p ->
         let (m0, o) = p in
-        (match follow_each fab rk go from d owners m0 more with
+        (match follow_each delivery fab rk go from d owners m0 more with
          | Some p0 ->
            let (m1, o') = p0 in
            (match join fab.mac d d owners owners o o' with
@@ -668,7 +714,7 @@ let rec follow_each fab rk go from d owners m = function
          | None -> None)
       | None -> None))
 
-let rec follow fab rk rules blank fuel d owners s m c ts =
+let rec follow delivery fab rk rules blank fuel d owners s m c ts =
   match recall m c ts with
   | Some o -> Some (m, o)
   | None ->
@@ -677,15 +723,15 @@ let rec follow fab rk rules blank fuel d owners s m c ts =
        (fun fuel0 ->
        match arrive fab rules c d s ts with
        | Known choices ->
-         (match follow_each fab rk
-                  (follow fab rk rules blank fuel0 d owners s)
+         (match follow_each delivery fab rk
+                  (follow delivery fab rk rules blank fuel0 d owners s)
                   (queue_of fab c ts) d owners m choices with
           | Some p -> let (m0, o) = p in Some ((remember m0 c ts o), o)
           | None -> None)
        | Divide p ->
          let part = fun d' ->
-           follow fab rk rules blank fuel0 d' (owners_in fab d' owners) s
-             blank c ts
+           follow delivery fab rk rules blank fuel0 d'
+             (owners_in fab d' owners) s blank c ts
          in
          let zero = half false d p in
          let one = half true d p in
@@ -704,16 +750,6 @@ let rec follow fab rk rules blank fuel d owners s m c ts =
        | Refuse -> None)
        fuel)
 
-module NOrder =
- struct
-  type t = int
-
-  let leb =
-    N.leb
- end
-
-module NSort = Sort(NOrder)
-
 let receives fab everybody d owners h o =
   let other = fun r -> not (N.eqb r h) in
   if in_class d fab.broadcast
@@ -725,23 +761,26 @@ let receives fab everybody d owners h o =
         | _ :: _ -> false)
   else to_owner (filter other owners) o
 
-let rec from_one fab rk rules blank fuel fuel' everybody s h d owners m =
+let rec from_one delivery fab rk rules blank fuel fuel' everybody s h d owners m =
   match arrive fab rules (fab.from_host h) d ((fab.mac h),
           (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
             ((fun p->1+2*p) 1))))))) [] with
   | Known choices ->
-    (match follow_each fab rk (follow fab rk rules blank fuel d owners s)
+    (match follow_each delivery fab rk
+             (follow delivery fab rk rules blank fuel d owners s)
              (queue_of fab (fab.from_host h) []) d owners m choices with
      | Some p ->
        let (m0, o) = p in
-       if receives fab everybody d owners h o then Some m0 else None
+       if (||) (not delivery) (receives fab everybody d owners h o)
+       then Some m0
+       else None
      | None -> None)
   | Divide p ->
     ((fun fO fS n -> if n=0 then fO () else fS (n-1))
        (fun _ -> None)
        (fun fuel'0 ->
        let part = fun d' ->
-         from_one fab rk rules blank fuel fuel'0 everybody s h d'
+         from_one delivery fab rk rules blank fuel fuel'0 everybody s h d'
            (owners_in fab d' owners) blank
        in
        (match part (half false d p) with
@@ -753,7 +792,7 @@ let rec from_one fab rk rules blank fuel fuel' everybody s h d owners m =
        fuel')
   | Refuse -> None
 
-let rec from_hosts fab rk rules blank fuel everybody any_source d owners m = function
+let rec from_hosts delivery fab rk rules blank fuel everybody any_source d owners m = function
 | [] -> true
 | h :: more ->
   let s =
@@ -764,18 +803,20 @@ let rec from_hosts fab rk rules blank fuel everybody any_source d owners m = fun
              ((fun p->1+2*p) 1)))))))
   in
   let m0 = if any_source then m else blank in
-  (match from_one fab rk rules blank fuel fuel everybody s h d owners m0 with
+  (match from_one delivery fab rk rules blank fuel fuel everybody s h d
+           owners m0 with
    | Some m1 ->
-     from_hosts fab rk rules blank fuel everybody any_source d owners m1 more
+     from_hosts delivery fab rk rules blank fuel everybody any_source d
+       owners m1 more
    | None -> false)
 
-let check_class fab rk rules blank fuel everybody d =
+let check_class delivery fab rk rules blank fuel everybody d =
   let owners = owners_in fab d fab.hosts in
   (||)
-    (from_hosts fab rk rules blank fuel everybody true d owners blank
-      fab.hosts)
-    (from_hosts fab rk rules blank fuel everybody false d owners blank
-      fab.hosts)
+    (from_hosts delivery fab rk rules blank fuel everybody true d owners
+      blank fab.hosts)
+    (from_hosts delivery fab rk rules blank fuel everybody false d owners
+      blank fab.hosts)
 
 let dividing_bit bits decided cubes =
   let undecided0 =
@@ -820,7 +861,8 @@ let rec exceptions_follow = function
 
 let tables_of fab c =
   let (at_switch, port) = fab.entering c in
-  map (rules_of_port port) (fab.switch_of at_switch).tables
+  map (fun sw -> (sw, (map (rules_of_port port) sw.tables)))
+    (fab.versions at_switch)
 
 let prepare fab bits channels =
   fold_left (fun m c -> Map.add m c (tables_of fab c)) channels
@@ -831,13 +873,14 @@ let prepared fab ready c =
   | Some l -> l
   | None -> tables_of fab c
 
-let check fab rk fuel channels classes =
+let check delivery fab rk fuel channels classes =
   let bits = N.size_nat (N.of_nat (length channels)) in
   let rules = prepared fab (prepare fab bits channels) in
   let everybody = NSort.sort fab.hosts in
-  forallb (check_class fab rk rules (Map.empty bits) fuel everybody) classes
+  forallb (check_class delivery fab rk rules (Map.empty bits) fuel everybody)
+    classes
 
-let check_all fab rk fuel channels classes =
+let check_all delivery fab rk fuel channels classes =
   (&&)
     ((&&)
       ((&&)
@@ -858,4 +901,5 @@ let check_all fab rk fuel channels classes =
         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
         (Stdlib.Int.succ 0))))))))))))))))))))))))))))))))))))))))))))))))
-        (map Stdlib.fst classes))) (check fab rk fuel channels classes)
+        (map Stdlib.fst classes)))
+    (check delivery fab rk fuel channels classes)

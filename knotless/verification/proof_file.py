@@ -24,7 +24,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import BROADCAST
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, channel_ends_of
-from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels
 from knotless.routing.graphs.dependencies import Edges, waiting
 from knotless.topologies.formats.switch_files import RULES
 from knotless.topologies.numbering import mac_text, mac_value
@@ -34,7 +34,7 @@ from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_rules import destination_patterns, not_covered
 from knotless.verification.verdict_parts import Witness
 
-VERSION = "knotless-proof 1"
+VERSION = "knotless-proof 2"
 _ETHERTYPE = 0x0806
 """Of the frames that witnesses send; rules that test it are not covered."""
 _PRIORITY_SHIFT = 13
@@ -62,14 +62,13 @@ def proof_text(
     """
     if reason := reason_not_covered(files):
         raise ProofError(f"proofs do not cover {reason}")
-    _require_provable(state, verdict)
-    control = verdict.flow_control
-    lines = [VERSION, *flow_control_lines(control.value, control.switch_links.classes)]
-    for name, content in sorted(files.items()):
-        lines.append(f"file {name} {hashlib.sha256(content).hexdigest()}")
+    require_covered(state, verdict.flow_control)
+    if verdict.safe and verdict.failed:
+        raise ProofError("such a proof says that all is delivered, and not all is: see check")
+    lines = head_lines(verdict.flow_control, [files])
     if verdict.safe:
-        lines += ["claim safe", *_rank_lines(state, verdict.flow_control)]
-        lines += map(class_line, _classes(files))
+        edges = waiting(edges_of(state), verdict.flow_control)
+        lines += ["claim safe", *rank_lines(edges, state.channels), *class_lines([files])]
     else:
         lines += ["claim cycle", *_wait_lines(state, rules, verdict)]
     return "\n".join(lines) + "\n"
@@ -91,9 +90,8 @@ def reason_not_covered(files: Mapping[str, bytes]) -> str:
     return ""
 
 
-def _require_provable(state: ForwardingState, verdict: Outcome) -> None:
-    """Raise ProofError for verdicts that the specification has no claim for."""
-    control = verdict.flow_control
+def require_covered(state: ForwardingState, control: FlowControl) -> None:
+    """Raise ProofError for a flow control or a state that the specification has no claim for."""
     if not control.is_lossless:
         raise ProofError(
             f"proofs do not cover {control.description}, with which full buffers lose frames; they"
@@ -103,8 +101,16 @@ def _require_provable(state: ForwardingState, verdict: Outcome) -> None:
         raise ProofError(f"proofs need rules of all switches, and {state.silent[0]} has none")
     if state.first_free:
         raise ProofError("proofs do not cover frames that wait for the first free of several ports")
-    if verdict.safe and verdict.failed:
-        raise ProofError("such a proof says that all is delivered, and not all is: see check")
+
+
+def head_lines(control: FlowControl, folders: Sequence[Mapping[str, bytes]]) -> list[str]:
+    """Return the lines before the claim: the flow control, and the files of each folder."""
+    lines = [VERSION, *flow_control_lines(control.value, control.switch_links.classes)]
+    for number, files in enumerate(folders):
+        lines += ["then"] * (number > 0)
+        for name, content in sorted(files.items()):
+            lines.append(f"file {name} {hashlib.sha256(content).hexdigest()}")
+    return lines
 
 
 def flow_control_lines(control: str, classes: Sequence[int]) -> Iterator[str]:
@@ -132,13 +138,13 @@ def flow_control_lines(control: str, classes: Sequence[int]) -> Iterator[str]:
             yield f"group {first}-{last}"
 
 
-def _rank_lines(state: ForwardingState, control: FlowControl) -> Iterator[str]:
-    """Yield the bound of the ranks, and those above 1."""
-    nodes, rank = ranks(waiting(edges_of(state), control))
+def rank_lines(edges: Edges, channels: Channels) -> Iterator[str]:
+    """Yield the bound of the ranks that an acyclic graph gives, and those above 1."""
+    nodes, rank = ranks(edges)
     yield f"bound {rank.max(initial=1)}"
     for node, number in zip(nodes.tolist(), rank.tolist(), strict=True):
         if number > 1:
-            yield f"rank {state.channels.name(*divmod(node, VCS_PER_CHANNEL))} {number}"
+            yield f"rank {channels.name(*divmod(node, VCS_PER_CHANNEL))} {number}"
 
 
 def ranks(edges: Edges) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -171,13 +177,16 @@ def ranks(edges: Edges) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return nodes, rank
 
 
-def _classes(files: Mapping[str, bytes]) -> list[AddressClass]:
-    """Return classes of addresses: those that the rules of two switches or more tell apart."""
+def class_lines(folders: Sequence[Mapping[str, bytes]]) -> Iterator[str]:
+    """Yield classes of addresses: those that the rules of two switches or more tell apart."""
     flows, _ = RULES
-    texts = (content.decode() for name, content in files.items() if name.endswith(flows))
-    patterns = destination_patterns(texts)
+    of_switch: dict[str, str] = {}
+    for name, content in chain.from_iterable(files.items() for files in folders):
+        if name.endswith(flows):
+            of_switch[name] = of_switch.get(name, "") + content.decode()
+    patterns = destination_patterns(of_switch.values())
     shared = (pattern for pattern, switches in patterns.items() if switches > 1)
-    return coarse_classes(shared, patterns)
+    return map(class_line, coarse_classes(shared, patterns))
 
 
 def class_line(of_class: AddressClass) -> str:

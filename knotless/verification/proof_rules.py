@@ -1,9 +1,9 @@
 """Text of rules as far as the specification of proofs covers it.
 
 The specification (``proofs/Spec.v``) has the matches and actions of our own unicast and multicast
-plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of types all and select,
-choices of a port by a hash, and later tables. What it does not cover is named here, before a proof
-is written that nobody could check.
+plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of types all, select and fast
+failover, choices of a port by a hash, and later tables. What it does not cover is named here,
+before a proof is written that nobody could check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _FIELDS = {
 }
 _FIELD = "(?:" + "|".join(f"{name}={value}" for name, value in _FIELDS.items()) + ")"
 _SEND = (
-    r"(?:push_vlan:0x8100|pop_vlan|set_field:[0-9]+->vlan_(?:vid|pcp)|output:[0-9]+|group:[0-9]+)"
+    r"(?:push_vlan:0x8100|pop_vlan|set_field:[0-9]+->vlan_(?:vid|pcp)|output:[0-9]+|IN_PORT"
+    r"|group:[0-9]+)"
 )
 _LATER = rf"(?:write_metadata:{_MASKED}|goto_table:[0-9]+)"
 _CHOICE = (
@@ -44,17 +45,14 @@ _RULE = re.compile(
     rf"{_FIELD}(?:,{_FIELD})* actions="
     rf"(?:drop|{_CHOICE}|(?:{_SEND}|{_LATER})(?:,{_SEND})*(?:,{_LATER})*)"
 )
+_BUCKET = rf"actions=(?:drop|{_SEND}(?:,{_SEND})*)"
 _GROUP = re.compile(
-    rf"group_id=[0-9]+,type=(?:all|select)(?:,bucket=actions=(?:drop|{_SEND}(?:,{_SEND})*))*"
+    rf"group_id=[0-9]+,type=(?:(?:all|select)(?:,bucket={_BUCKET})*"
+    rf"|ff(?:,bucket=watch_port:[0-9]+,{_BUCKET})*)"
 )
 _PRIORITY_WITHOUT_TAG = re.compile(r"vlan_pcp=(?!.*vlan_vid=0x1)")
 _ACTIONS = re.compile(rf"(?:{_SEND}|{_LATER}|drop)")
 _DESTINATION = re.compile(r"\beth_dst=([0-9a-fA-F:]+)(?:/([0-9a-fA-F:]+))?")
-_GROUP_KINDS = {
-    "fast_failover": "fast-failover groups",
-    "ff": "fast-failover groups",
-    "indirect": "indirect groups",
-}
 
 
 def not_covered(flows: str, groups: str) -> str:
@@ -75,10 +73,7 @@ def not_covered(flows: str, groups: str) -> str:
 def _group_reason(line: str) -> str:
     if not line or _GROUP.fullmatch(line):
         return ""
-    kind = re.search(r",type=(\w+)", line)
-    if kind is not None and kind[1] in _GROUP_KINDS:
-        return _GROUP_KINDS[kind[1]]
-    return f"the group {line[:80]!r}"
+    return "indirect groups" if ",type=indirect" in line else f"the group {line[:80]!r}"
 
 
 def _rule_reason(line: str) -> str:

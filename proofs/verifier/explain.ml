@@ -10,35 +10,44 @@ let stop format = Printf.ksprintf (fun message -> raise (Stopped message)) forma
 let max_steps = 1_000_000
 
 type walk = {
-  folder : Folder.t;
+  folders : Folder.t list;
   fabric : fabric;
   ranking : ranking;
+  delivery : bool;
   queue_name : int -> (int * int) list -> string;  (* of a channel, and the tags of a frame *)
   mutable steps : int;
   mutable dropped : string;  (* where a copy was lost last *)
 }
 
+let switch_name walk switch = (List.hd walk.folders).switch_names.(switch)
+
+(* The line of a rule, and of several folders also which one has it. *)
 let place walk switch (rule : rule) =
   let is_it (entry : Openflow.entry) = entry.rule == rule in
-  match List.find_opt is_it walk.folder.entries.(switch) with
-  | Some entry -> Printf.sprintf "%s.flows:%d" walk.folder.switch_names.(switch) entry.line
-  | None -> walk.folder.switch_names.(switch)
+  let line number (folder : Folder.t) =
+    let name (entry : Openflow.entry) =
+      Printf.sprintf "%s.flows:%d%s" (switch_name walk switch) entry.line
+        (if List.length walk.folders = 1 then ""
+         else Printf.sprintf " of folder %d" (number + 1)) in
+    Option.map name (List.find_opt is_it folder.entries.(switch)) in
+  match List.find_map Fun.id (List.mapi line walk.folders) with
+  | Some line -> line
+  | None -> switch_name walk switch
 
 (* Rules tell the destinations of a class that fit a pattern from the others. *)
 exception Divided of pattern
 
 (* The copies that may leave a switch, each with the last rule that sent it: a list for each choice. *)
-let rec copies walk switch table port meta d s ts =
+let rec copies walk switch held table port meta d s ts =
   walk.steps <- walk.steps + 1;
   if walk.steps > max_steps then stop "copies multiply";
-  let held = walk.fabric.switch_of switch in
   let rules = if table < List.length held.tables then List.nth held.tables table else [] in
   match in_table (rules_of_port port rules) meta (vid ts) (pcp ts) d s with
   | Divide pattern -> raise (Divided pattern)
-  | Refuse -> stop "%s: rules do not decide about these frames" walk.folder.switch_names.(switch)
+  | Refuse -> stop "%s: rules do not decide about these frames" (switch_name walk switch)
   | Known [] ->
     walk.dropped <-
-      Printf.sprintf "%s: no rule of table %d matches" walk.folder.switch_names.(switch) table;
+      Printf.sprintf "%s: no rule of table %d matches" (switch_name walk switch) table;
     [ [] ]
   | Known hits ->
     let of_rule rule =
@@ -54,22 +63,31 @@ let rec copies walk switch table port meta d s ts =
            | Some table' when table' > table ->
              let behind write =
                List.map (List.append sent)
-                 (copies walk switch table' port (written write meta) d s ts') in
+                 (copies walk switch held table' port (written write meta) d s ts') in
              List.concat_map behind (rule.r_write :: rule.r_writes)
            | Some _ -> stop "%s: goto_table leads backwards" name) in
       List.concat_map of_effect (apply held port rule.r_acts ts []) in
     List.concat_map of_rule hits
 
+let names walk hosts =
+  let all = List.map (Folder.host_name (List.hd walk.folders)) (List.sort compare hosts) in
+  match List.filteri (fun i _ -> i < 4) all with
+  | [] -> "nobody"
+  | shown ->
+    let more = List.length all - List.length shown in
+    String.concat ", " shown ^ if more > 0 then Printf.sprintf " and %d more" more else ""
+
 (* Who may receive a frame on a channel: a list for each choice. *)
 let rec follow walk channel d s ts rank name =
   let switch, port = walk.fabric.entering channel in
-  let send (rule, (port, ts)) =
+  let send (rule, target, port, ts) =
     let rule = place walk switch rule in
-    match walk.fabric.leaving switch port with
+    match target with
     | Nowhere -> walk.dropped <- Printf.sprintf "%s: nothing is behind port %d" rule port; [ [] ]
+    | ToHost _ when not walk.delivery -> [ [] ]
     | ToHost host when ts = [] -> [ [ host ] ]
     | ToHost host ->
-      stop "%s: the frame reaches %s with a VLAN tag" rule (Folder.host_name walk.folder host)
+      stop "%s: the frame reaches %s with a VLAN tag" rule (names walk [ host ])
     | ToChannel next ->
       let next_rank = walk.ranking.rank (queue_of walk.fabric next ts) in
       let next_name = walk.queue_name next ts in
@@ -83,8 +101,16 @@ let rec follow walk channel d s ts rank name =
     let receivers = send copy in
     List.concat_map (fun all -> List.map (List.append all) receivers) before in
   let of_choice = List.fold_left also [ [] ] in
-  List.sort_uniq compare
-    (List.map (List.sort compare) (List.concat_map of_choice (copies walk switch 0 port 0 d s ts)))
+  let of_version held =
+    let target (rule, (port, ts)) =
+      (rule, fst (resolved walk.fabric switch held (port, ts)), port, ts) in
+    List.map (List.map target) (copies walk switch held 0 port 0 d s ts) in
+  (* Rules of two versions that do the same are followed once. *)
+  let same = List.equal (fun (_, target, _, ts) (_, target', _, ts') -> (target, ts) = (target', ts')) in
+  let add choices choice = if List.exists (same choice) choices then choices else choice :: choices in
+  let choices =
+    List.fold_left add [] (List.concat_map of_version (walk.fabric.versions switch)) in
+  List.sort_uniq compare (List.map (List.sort compare) (List.concat_map of_choice (List.rev choices)))
 
 (* Whom a frame of a class from a host reaches; None if it may be anybody. *)
 let wanted walk d host =
@@ -96,14 +122,6 @@ let wanted walk d host =
     | [] -> None
     | owners -> Some owners
 
-let names walk hosts =
-  let all = List.map (Folder.host_name walk.folder) (List.sort compare hosts) in
-  match List.filteri (fun i _ -> i < 4) all with
-  | [] -> "nobody"
-  | shown ->
-    let more = List.length all - List.length shown in
-    String.concat ", " shown ^ if more > 0 then Printf.sprintf " and %d more" more else ""
-
 let rec from_host walk d host =
   walk.dropped <- "";
   let channel = walk.fabric.from_host host in
@@ -113,6 +131,7 @@ let rec from_host walk d host =
   | exception Divided pattern ->
     from_host walk (half false d pattern) host;
     from_host walk (half true d pattern) host
+  | _ when not walk.delivery -> ()
   | choices ->
     let wrong owners = List.find_opt (fun l -> l <> List.sort compare owners) choices in
     (match wanted walk d host, choices with
@@ -130,15 +149,14 @@ let of_class walk d =
     match from_host walk d host with
     | () -> None
     | exception Stopped message ->
-      Some (Printf.sprintf "%s from %s: %s" destination (Folder.host_name walk.folder host)
-              message) in
+      Some (Printf.sprintf "%s from %s: %s" destination (names walk [ host ]) message) in
   match List.find_map from walk.fabric.hosts with
   | Some message -> message
   | None -> destination ^ ": the checker does not follow what the rules divide"
 
 (* The reason, if [check_all] has refused these classes. *)
-let reason folder fabric ranking queue_name accepts_class classes =
-  let walk = { folder; fabric; ranking; queue_name; steps = 0; dropped = "" } in
+let reason folders fabric ranking ~delivery queue_name accepts_class classes =
+  let walk = { folders; fabric; ranking; delivery; queue_name; steps = 0; dropped = "" } in
   match List.find_opt (fun d -> not (accepts_class d)) classes with
   | Some d -> of_class walk d
   | None when not (exceptions_follow classes) ->

@@ -4,7 +4,9 @@ open Checker
 open Text
 
 type t = {
-  fabric : (int -> int -> int) -> fabric;  (* by the queue of each channel and priority *)
+  fabric_text : string;
+  fabric : (int -> switch list) -> (int -> int -> int) -> fabric;
+  (* by what each switch may hold, and by the queue of each channel and priority *)
   channels : (string, int) Hashtbl.t;  (* of an output port, SWITCH:PORT, and of a host's name *)
   channel_names : string array;
   first_host : int;  (* channels from here on are those of hosts, in the order of hosts *)
@@ -120,11 +122,12 @@ let fabric_of_json top =
   let channel_names = Array.of_list (List.rev !channel_names) in
   let channels = index_of "channel" (Array.to_list channel_names) in
   let entering = Array.of_list (List.rev !entering) and macs = Array.of_list macs in
-  let fabric switches queue =
-    { switch_of = Array.get switches;
+  let fabric versions queue =
+    { versions;
       leaving = (fun switch port ->
           Option.value (Ends.find_opt behind (end_key (switch, port))) ~default:Nowhere);
       entering = Array.get entering;
+      may_fail = (fun _ -> false);
       from_host = (fun host -> first_host + host);
       hosts = List.init (Array.length macs) Fun.id;
       mac = Array.get macs;
@@ -164,13 +167,20 @@ let of_texts texts =
       (entries, Openflow.switch entries (Openflow.groups groups group_text)) in
   let read_switches = Array.map read_switch switch_names in
   let switches = Array.map snd read_switches in
-  { fabric = fabric switches; channels; channel_names; first_host; switch_names; switches;
+  { fabric_text; fabric; channels; channel_names; first_host; switch_names; switches;
     entries = Array.map fst read_switches }
+
+(* What each switch holds in one of several folders; each content once. *)
+let versions folders switch =
+  List.fold_left (fun held folder ->
+      let content = folder.switches.(switch) in
+      if List.mem content held then held else held @ [ content ])
+    [] folders
 
 (* What was read, a line for each link, host, rule and group, in a form that depends on nothing but
    its meaning. *)
 let print folder =
-  let fabric = folder.fabric (fun channel _ -> channel) in
+  let fabric = folder.fabric (fun switch -> [ folder.switches.(switch) ]) (fun channel _ -> channel) in
   let pattern (value, mask) = Printf.sprintf "0x%x/0x%x" (value land mask) mask in
   let action = function
     | Push -> "push"
@@ -178,6 +188,7 @@ let print folder =
     | SetVid vid -> Printf.sprintf "vid:%d" vid
     | SetPcp pcp -> Printf.sprintf "pcp:%d" pcp
     | Output port -> Printf.sprintf "output:%d" port
+    | Back -> "back"
     | Group id -> Printf.sprintf "group:%d" id in
   let actions list = "[" ^ String.concat " " (List.map action list) ^ "]" in
   Array.iteri (fun channel name ->
@@ -198,8 +209,12 @@ let print folder =
             (match r.r_goto with None -> "none" | Some table -> string_of_int table))
         folder.entries.(switch);
       List.iter (fun (id, content) ->
-          let kind, buckets = match content with All l -> ("all", l) | Select l -> ("select", l) in
-          Printf.printf "group %s %d %s %s\n" name id kind
-            (String.concat " " (List.map actions buckets)))
+          let kind, buckets =
+            match content with
+            | All l -> ("all", List.map actions l)
+            | Select l -> ("select", List.map actions l)
+            | Failover l ->
+              ("ff", List.map (fun (port, l) -> Printf.sprintf "%d:%s" port (actions l)) l) in
+          Printf.printf "group %s %d %s %s\n" name id kind (String.concat " " buckets))
         folder.switches.(switch).groups)
     folder.switch_names

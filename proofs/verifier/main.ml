@@ -2,9 +2,12 @@
 open Text
 
 let usage =
-  "knotless-verify FOLDER PROOF   judge a proof for the fabric and the rules in a folder\n\
-   knotless-verify --print FOLDER print what is read of a folder\n\n\
-   exit status: 0 proven safe, 1 refused, or a cycle, 2 input that cannot be read\n"
+  "knotless-verify FOLDER PROOF        judge a proof for the fabric and the rules in a folder\n\
+   knotless-verify BEFORE AFTER PROOF  the same while switches go from the rules of one folder to\n\
+  \                                    those of the next; there may be more before\n\
+   knotless-verify --print FOLDER      print what is read of a folder\n\n\
+   exit status: 0 what the proof claims is proven, 1 refused, or a cycle, 2 input that cannot be\n\
+   read\n"
 
 (* Beyond this a hostile file is meant. *)
 let max_heap_bytes = 8 * 1024 * 1024 * 1024
@@ -21,10 +24,10 @@ let limit_memory () =
 let set_up_memory () =
   Gc.set { (Gc.get ()) with minor_heap_size = 1 lsl 20; space_overhead = 200 }
 
-(* The files of the folder are those of the proof. *)
-let check_files texts (proof : Proof_file.t) =
+(* The files of a folder are those of the proof. *)
+let check_files texts files =
   let claimed = Hashtbl.create 1000 in
-  List.iter (fun (name, hash) -> Hashtbl.replace claimed name hash) proof.files;
+  List.iter (fun (name, hash) -> Hashtbl.replace claimed name hash) files;
   List.iter (fun (name, text) ->
       let hash = Sha256.of_string text in
       match Hashtbl.find_opt claimed name with
@@ -33,23 +36,31 @@ let check_files texts (proof : Proof_file.t) =
         refused "%s has changed: its SHA-256 is %s, not %s" name hash wanted
       | Some _ -> Hashtbl.remove claimed name)
     texts;
-  List.iter (fun (name, _) -> if Hashtbl.mem claimed name then refused "%s is missing" name)
-    proof.files
+  List.iter (fun (name, _) -> if Hashtbl.mem claimed name then refused "%s is missing" name) files
+
+let read_folders paths (proof : Proof_file.t) =
+  if List.compare_lengths paths proof.folders <> 0 then
+    refused "the proof is of %d folders of rules, not of %d" (List.length proof.folders)
+      (List.length paths);
+  let read path files =
+    let texts = Folder.texts path in
+    check_files texts files;
+    Folder.of_texts texts in
+  let folders = List.map2 read paths proof.folders in
+  let fabric (folder : Folder.t) = folder.fabric_text in
+  if List.exists (fun folder -> fabric folder <> fabric (List.hd folders)) folders then
+    refused "fabric.json is not the same in all folders";
+  folders
 
 (* Frames have priority 0, or one that an action sets. *)
-let check_lossless (folder : Folder.t) (proof : Proof_file.t) =
+let check_lossless (proof : Proof_file.t) (folder : Folder.t) =
   let pauses priority = List.mem priority proof.lossless in
-  let check actions =
-    List.iter (function
-        | Checker.SetPcp priority when not (pauses priority) ->
-          refused "priority %d, which rules set, does not pause" priority
-        | _ -> ())
-      actions in
+  let check = function
+    | Checker.SetPcp priority when not (pauses priority) ->
+      refused "priority %d, which rules set, does not pause" priority
+    | _ -> () in
   if not (pauses 0) then refused "priority 0 does not pause";
-  Array.iter (List.iter (fun (e : Openflow.entry) -> check e.rule.r_acts)) folder.entries;
-  Array.iter (fun (switch : Checker.switch) ->
-      List.iter (fun (_, (Checker.All buckets | Select buckets)) -> List.iter check buckets)
-        switch.groups)
+  Array.iter (fun switch -> List.iter (List.iter check) (Openflow.all_actions switch))
     folder.switches
 
 (* The lowest priority of the queue of each priority, and the flow control in a sentence. *)
@@ -70,30 +81,6 @@ let queues (proof : Proof_file.t) =
     (lowest, (if proof.flow_control = "pfc" then "under PFC" else "under credits") ^ groups)
   | other -> refused "flow control %s is not covered: all links have to pause" other
 
-let theorem (folder : Folder.t) files condition =
-  Printf.printf
-    "accepted: the fabric cannot deadlock %s\n\n\
-     Proven in Coq (check_all_sound), for every frame that a host sends untagged, from its own\n\
-     address, to any of the 2^48 addresses:\n\
-    \  - no state that the network can reach is deadlocked, whatever the sizes of its buffers;\n\
-    \  - as long as there are frames, the first one of some queue can move;\n\
-    \  - when hosts stop sending, the network is empty after a bounded number of moves: no loops;\n\
-    \  - then a frame to the address of another host has reached that host, once, and no other,\n\
-    \    and a broadcast each other host, once.\n\
-     Judged: %d switches, %d hosts, %d rules in %d files, whose SHA-256 the proof names.\n\
-     Assumed:\n\
-    \  - the files say what switches hold, and how they are cabled; that does not change;\n\
-    \  - switches do what OpenFlow 1.3 says, and store a frame before they send it on;\n\
-    \  - each queue of an input (%s) has room for a longest frame that nobody\n\
-    \    else can take, and holds its sender back when it is full;\n\
-    \  - of several choices (groups, hashes, rules of one priority) a switch may take any;\n\
-    \  - hosts take what arrives; links lose and change nothing;\n\
-    \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
-    condition
-    (Array.length folder.switches)
-    (Folder.hosts folder) (Folder.rules folder) files
-    (if condition = "under PAUSE" then "one for each link" else "one for each link and priority")
-
 (* The checker divides classes where rules do: of classes that were chosen to harm, without end. *)
 let with_limit steps (fabric : Checker.fabric) =
   let taken = ref 0 in
@@ -103,41 +90,91 @@ let with_limit steps (fabric : Checker.fabric) =
     fabric.entering channel in
   { fabric with entering }
 
-let verify path proof_path =
+(* The ranks of all queues, of which the proof has those above one. *)
+let ranking (folder : Folder.t) (fabric : Checker.fabric) (ranks : Proof_file.ranks) =
+  let rank_of = Array.make (8 * Array.length folder.channel_names) 1 in
+  (* No queue comes before that of a host. *)
+  Array.fill rank_of (8 * folder.first_host) (8 * Folder.hosts folder) 0;
+  List.iter (fun ((name, priority), rank) ->
+      rank_of.(fabric.queue (Cycle.channel folder name) priority) <- rank)
+    ranks.above_one;
+  { Checker.rank = Array.get rank_of; bound = ranks.bound }
+
+(* A judgement with the checker: [check] is [check_all], or [check]. *)
+let require folders lowest ~delivery check fabric ranking classes =
+  let folder : Folder.t = List.hd folders in
+  (* Ranks rise from hop to hop, so that no frame passes more queues than there are; and classes
+     are divided at each bit of an address once. *)
+  let channels = List.init (Array.length folder.channel_names) Fun.id in
+  let fuel = (8 * List.length channels) + 48 + 1 in
+  let versions = List.length folders + 1 in
+  let steps = 100_000 + (100 * versions * List.length classes * List.length channels) in
+  let fabric = with_limit steps fabric in
+  if not (check delivery fabric ranking fuel channels classes) then
+    let queue_name channel ts =
+      Printf.sprintf "%s/%d" folder.channel_names.(channel) (lowest (Checker.pcp ts)) in
+    let accepts d = Checker.check delivery fabric ranking fuel channels [ d ] in
+    refused "%s" (Explain.reason folders fabric ranking ~delivery queue_name accepts classes)
+
+(* Hosts of a pair that a failure cuts off, as far as both remain. *)
+let cut_pairs folder (fabric : Checker.fabric) pairs =
+  let remain (a, b) = a <> b && List.mem a fabric.hosts && List.mem b fabric.hosts in
+  List.sort_uniq compare
+    (List.filter remain
+       (List.map (fun (a, b) -> (Cycle.host folder a, Cycle.host folder b)) pairs))
+
+(* What is proven of a failure: the pairs that it cuts; None: of delivery nothing is claimed. *)
+let check_failure folders lowest fabric intact (safe : Proof_file.safe)
+    (claimed : Proof_file.failure) =
+  let folder = List.hd folders in
+  let failure = Failure.of_part folder fabric claimed.part in
+  let ranks = Option.fold ~none:intact ~some:(ranking folder fabric) claimed.own in
+  let judge ~delivery check fabric classes =
+    try require folders lowest ~delivery check fabric ranks classes
+    with Refused message -> refused "failure of %s: %s" failure.name message in
+  judge ~delivery:false Checker.check_all (Failure.during folder fabric failure) safe.classes;
+  if not claimed.delivers then (failure.name, None)
+  else begin
+    let left = Failure.after folder fabric failure in
+    let cut = cut_pairs folder left claimed.cut in
+    List.iter (fun (fabric, classes) -> judge ~delivery:true Checker.check fabric classes)
+      (Failure.deliveries left cut);
+    (failure.name, Some (List.length cut))
+  end
+
+let check_safe folders lowest fabric (safe : Proof_file.safe) =
+  let folder = List.hd folders in
+  let ranks = ranking folder fabric safe.ranks in
+  let judge ~delivery folders =
+    let fabric = { fabric with Checker.versions = Folder.versions folders } in
+    require folders lowest ~delivery Checker.check_all fabric ranks safe.classes in
+  (match List.rev folders with
+   | last :: before :: _ :: _ when safe.delivery ->
+     (* Older frames may meet the rules of all folders, new ones only the last two. *)
+     judge ~delivery:false folders;
+     judge ~delivery:true [ before; last ]
+   | _ -> judge ~delivery:safe.delivery folders);
+  List.map (check_failure folders lowest fabric ranks safe) safe.failures
+
+let verify paths proof_path =
   let proof = Proof_file.read proof_path in
-  let texts = Folder.texts path in
-  check_files texts proof;
-  let folder = Folder.of_texts texts in
+  let folders = read_folders paths proof in
+  let folder = List.hd folders in
   let lowest, condition = queues proof in
-  check_lossless folder proof;
-  let fabric = folder.fabric (fun channel priority -> (8 * channel) + lowest priority) in
+  List.iter (check_lossless proof) folders;
+  let queue channel priority = (8 * channel) + lowest priority in
+  let fabric = folder.fabric (Folder.versions folders) queue in
   match proof.claim with
+  | Cycle _ | Safe { failures = _ :: _; _ } when List.length folders > 1 ->
+    refused "this claim is for one folder of rules"
   | Cycle waits ->
     Cycle.check folder fabric waits;
     Cycle.print condition waits;
     exit 1  (* as of a refused proof: 0 is for fabrics that cannot deadlock *)
-  | Safe { bound; ranks; classes } ->
-    let queues = 8 * Array.length folder.channel_names in
-    let rank_of = Array.make queues 1 in
-    (* No queue comes before that of a host. *)
-    Array.fill rank_of (8 * folder.first_host) (8 * Folder.hosts folder) 0;
-    List.iter (fun ((name, priority), rank) ->
-        rank_of.(fabric.queue (Cycle.channel folder name) priority) <- rank)
-      ranks;
-    let ranking = { Checker.rank = Array.get rank_of; bound } in
-    (* Ranks rise from hop to hop, so that no frame passes more queues than there are; and classes
-       are divided at each bit of an address once. *)
-    let fuel = queues + 48 + 1 in
-    let channels = List.init (Array.length folder.channel_names) Fun.id in
-    let steps = 100_000 + (100 * List.length classes * List.length channels) in
-    let fabric = with_limit steps fabric in
-    if Checker.check_all fabric ranking fuel channels classes then
-      theorem folder (List.length texts) condition
-    else
-      let queue_name channel ts =
-        Printf.sprintf "%s/%d" folder.channel_names.(channel) (lowest (Checker.pcp ts)) in
-      let accepts d = Checker.check fabric ranking fuel channels [ d ] in
-      refused "%s" (Explain.reason folder fabric ranking queue_name accepts classes)
+  | Safe safe ->
+    let failures = check_safe folders lowest fabric safe in
+    let files = List.fold_left (fun n files -> n + List.length files) 0 proof.folders in
+    Conclusion.print folders files condition ~delivery:safe.delivery failures
 
 let () =
   set_up_memory ();
@@ -153,7 +190,10 @@ let () =
     match List.tl (Array.to_list Sys.argv) with
     | [ "--help" ] -> print_string usage
     | [ "--print"; path ] -> Folder.print (Folder.of_texts (Folder.texts path))
-    | [ path; proof ] when path <> "" && path.[0] <> '-' -> verify path proof
+    | (path :: _ :: _) as all when path <> "" && path.[0] <> '-' ->
+      (match List.rev all with
+       | proof :: folders -> verify (List.rev folders) proof
+       | [] -> assert false)
     | _ -> prerr_string usage; exit 2
   with
   | Refused message -> fail 1 ("refused: " ^ message)

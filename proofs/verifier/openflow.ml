@@ -27,6 +27,7 @@ let set_field text =
 let instruction text =
   match cut ':' text with
   | None when text = "pop_vlan" -> Action Pop
+  | None when text = "IN_PORT" -> Action Back
   | Some ("push_vlan", "0x8100") -> Action Push
   | Some ("output", port) ->
     let port = below port_limit port in
@@ -142,22 +143,33 @@ let entry_of_line (line, text) =
     unreadable "vlan_pcp is matched without a tag";
   { table = need "table" table_limit; priority = need "priority" 65536; rule; line }
 
-(* group_id=N,type=all,bucket=actions=..,bucket=actions=.. *)
+(* group_id=N,type=all,bucket=actions=..,bucket=actions=.., or of type ff, with
+   bucket=watch_port:N,actions=.. *)
 let group_of_line (_, text) =
-  let bucket actions =
-    match instructions actions with
+  let after prefix text =
+    match split_on prefix text with
+    | "" :: (_ :: _ as rest) -> String.concat prefix rest
+    | _ -> unreadable "a bucket that is not covered: %s" text in
+  let bucket text =
+    match instructions (after "actions=" text) with
     | actions, (0, 0), None -> actions
     | _ -> unreadable "a bucket with instructions" in
-  match split_on ",bucket=actions=" text with
+  let watching text =
+    match cut ',' (after "watch_port:" text) with
+    | Some (port, rest) ->
+      let port = below port_limit port in
+      if port = 0 then unreadable "port 0";
+      (port, bucket rest)
+    | None -> unreadable "a bucket without actions" in
+  match split_on ",bucket=" text with
   | [] -> unreadable "not a group"
   | head :: buckets ->
     let id, content =
       match String.split_on_char ',' head with
       | [ id; "type=all" ] -> (id, All (List.map bucket buckets))
       | [ id; "type=select" ] -> (id, Select (List.map bucket buckets))
-      | _ ->
-        unreadable "only groups of types all and select are covered, without weights and watched ports"
-    in
+      | [ id; "type=ff" ] -> (id, Failover (List.map watching buckets))
+      | _ -> unreadable "only groups of types all, select and ff are covered, without weights" in
     (match cut '=' id with
      | Some ("group_id", id) -> (below port_limit id, content)
      | _ -> unreadable "group_id is missing")
@@ -187,4 +199,13 @@ let switch entries groups =
          (priority, e.rule :: rules) :: higher
        | higher -> (e.priority, [ e.rule ]) :: higher) in
   List.iter add (List.stable_sort (fun a b -> compare a.priority b.priority) (List.rev entries));
-  { tables = List.map (List.map snd) (Array.to_list of_table); groups }
+  { tables = List.map (List.map snd) (Array.to_list of_table); groups; down = [] }
+
+(* The actions of all rules and groups. *)
+let all_actions switch =
+  let of_rule (rule : rule) = rule.r_acts in
+  let of_group = function
+    | _, (All buckets | Select buckets) -> buckets
+    | _, Failover buckets -> List.map snd buckets in
+  List.concat_map (List.map of_rule) (List.concat switch.tables)
+  @ List.concat_map of_group switch.groups

@@ -14,15 +14,26 @@ type wait = {
   via : string list;  (* channels, from the host's to the one that is requested *)
 }
 
-type claim =
-  | Safe of { bound : int; ranks : ((string * int) * int) list; classes : class_ list }
-  | Cycle of wait list
+type ranks = { bound : int; above_one : ((string * int) * int) list }
+
+(* A part of the fabric that may fail: a link, by one of its ports, or a switch. *)
+type part = Link of string | Switch of string
+
+type failure = {
+  part : part;
+  own : ranks option;  (* None: those of the intact fabric *)
+  delivers : bool;
+  cut : (string * string) list;  (* pairs of hosts that it does not deliver *)
+}
+
+type safe = { delivery : bool; ranks : ranks; classes : class_ list; failures : failure list }
+type claim = Safe of safe | Cycle of wait list
 
 type t = {
   flow_control : string;
   groups : int list list;  (* of priorities that share a queue *)
   lossless : int list;
-  files : (string * string) list;
+  folders : (string * string) list list;  (* the files of each, with their SHA-256 *)
   claim : claim;
 }
 
@@ -61,19 +72,45 @@ let is_hash text =
   String.length text = 64
   && String.for_all (function '0' .. '9' | 'a' .. 'f' -> true | _ -> false) text
 
-let version = "knotless-proof 1"
+let version = "knotless-proof 2"
 
 (* The lines of the evidence for a fabric that cannot deadlock. *)
-let safe_of_lines each lines =
+let safe_of_lines delivery each lines =
   let bound = ref None and ranks = ref [] and classes = ref [] in
-  each (function
-      | [ "bound"; number ] when !bound = None -> bound := Some (below max_rank number)
-      | [ "rank"; name; number ] -> ranks := (queue name, below max_rank number) :: !ranks
-      | "class" :: cube :: rest -> classes := class_of cube rest :: !classes
+  let failures = ref [] in
+  (* The ranks so far, of the intact fabric or of the last failure. *)
+  let take_ranks () =
+    let taken = { bound = Option.value !bound ~default:1; above_one = List.rev !ranks } in
+    bound := None;
+    ranks := [];
+    taken in
+  let intact = ref None in
+  let end_part () =
+    match !failures with
+    | [] -> intact := Some (take_ranks ())
+    | failure :: before when !bound <> None ->
+      failures := { failure with own = Some (take_ranks ()) } :: before
+    | _ -> if !ranks <> [] then unreadable "ranks without a bound" in
+  let fails part =
+    end_part ();
+    failures := { part; own = None; delivers = false; cut = [] } :: !failures in
+  each (fun fields ->
+      match fields, !failures with
+      | [ "bound"; number ], _ when !bound = None -> bound := Some (below max_rank number)
+      | [ "rank"; name; number ], _ -> ranks := (queue name, below max_rank number) :: !ranks
+      | "class" :: cube :: rest, [] -> classes := class_of cube rest :: !classes
+      | [ "failure"; "link"; port ], _ -> fails (Link port)
+      | [ "failure"; "switch"; name ], _ -> fails (Switch name)
+      | [ "delivers" ], failure :: before ->
+        failures := { failure with delivers = true } :: before
+      | "cut" :: source :: (_ :: _ as destinations), failure :: before when failure.delivers ->
+        let pairs = List.map (fun destination -> (source, destination)) destinations in
+        failures := { failure with cut = List.rev_append pairs failure.cut } :: before
       | _ -> unreadable "not a line of this claim")
     lines;
-  Safe { bound = Option.value !bound ~default:1; ranks = List.rev !ranks;
-         classes = List.rev !classes }
+  end_part ();
+  Safe { delivery; ranks = Option.get !intact; classes = List.rev !classes;
+         failures = List.rev !failures }
 
 let cycle_of_lines each lines =
   let waits = ref [] in
@@ -105,7 +142,7 @@ let read path =
             read fields))
       lines in
   let flow_control = ref None and groups = ref [] and lossless = ref None in
-  let files = ref [] and named = Hashtbl.create 1000 in
+  let files = ref [] and folders = ref [] and named = Hashtbl.create 1000 in
   let header = function
     | [ "flow-control"; name ] when !flow_control = None -> flow_control := Some name
     | "group" :: fields -> groups := priorities_of fields :: !groups
@@ -114,6 +151,10 @@ let read path =
       if Hashtbl.mem named name then unreadable "file %s occurs twice" name;
       Hashtbl.add named name ();
       files := (name, hash) :: !files
+    | [ "then" ] ->
+      folders := List.rev !files :: !folders;
+      files := [];
+      Hashtbl.reset named
     | _ -> unreadable "not a line of the header" in
   let rec split before = function
     | (number, line) :: rest when String.length line > 6 && String.sub line 0 6 = "claim " ->
@@ -129,12 +170,14 @@ let read path =
       unreadable "a priority is in two groups";
     let claim =
       match claim with
-      | "claim safe" -> safe_of_lines each evidence
+      | "claim safe" -> safe_of_lines true each evidence
+      | "claim deadlock-free" -> safe_of_lines false each evidence
       | "claim cycle" -> cycle_of_lines each evidence
       | _ -> unreadable "unknown: %s" claim in
     (match !flow_control with
      | None -> unreadable "flow-control is missing"
      | Some flow_control ->
-       { flow_control; groups = List.rev !groups; files = List.rev !files; claim;
+       { flow_control; groups = List.rev !groups; claim;
+         folders = List.rev (List.rev !files :: !folders);
          lossless = Option.value !lossless ~default:priorities })
   | _ -> unreadable "the first line is not %s" version

@@ -19,6 +19,22 @@ FAULTS = (
         "no upper bound", "(rank rk from <? next) && (next <=? bound rk)", "(rank rk from <? next)"
     ),
     Fault("no rank", "(rank rk from <? next) && (next <=? bound rk)", "(next <=? bound rk)"),
+    Fault("what may be lost is delivered", " && negb (delivery && may_fail fab c)", ""),
+    Fault(
+        "only the first version of a switch counts",
+        "collect with_version (rules c).",
+        "collect with_version (firstn 1 (rules c)).",
+    ),
+    Fault(
+        "ports that are down send",
+        "(resolved fab at_switch (fst v))",
+        "(fun c => (leaving fab at_switch (fst c), snd c))",
+    ),
+    Fault(
+        "receivers are not compared",
+        "negb delivery || receives everybody d owners h o",
+        "true",
+    ),
     Fault(
         "rules of one priority may differ",
         "Known (if existsb (does_as r) hits then hits else r :: hits)",
@@ -43,12 +59,8 @@ FAULTS = (
     ),
     Fault(
         "frames may arrive tagged",
-        "    | (ToHost _, _ :: _) :: _ => None\n",
-        "    | (ToHost h, _ :: _) :: more =>\n"
-        "        match follow_all go from m more with\n"
-        "        | Some (m, Exactly l) => Some (m, Exactly (h :: l))\n"
-        "        | _ => None\n"
-        "        end\n",
+        "| true, [], Some (m, Exactly l) =>",
+        "| true, _, Some (m, Exactly l) =>",
     ),
     Fault("exceptions are not covered", "&& exceptions_follow classes", ""),
     Fault("addresses are not covered", "&& cover 48 (map fst classes)", ""),
@@ -59,7 +71,7 @@ FAULTS = (
     ),
     Fault(
         "different outcomes of two parts are one",
-        "if list_eqb l l' then Some o",
+        "if same_members l l' then Some o",
         "if true then Some o",
     ),
     Fault(

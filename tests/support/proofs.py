@@ -22,7 +22,7 @@ from knotless.topologies.numbering import mac_value
 from knotless.verification.address_classes import Cube, address_classes
 from knotless.verification.check import outcome_of, verdict_of
 from knotless.verification.dependencies import edges_of
-from knotless.verification.proof_file import class_line, proof_text
+from knotless.verification.proof_file import VERSION, class_line, proof_text
 from knotless.verification.proof_rules import destination_patterns
 from tests.support import REPOSITORY
 
@@ -103,7 +103,7 @@ def proof_of(folder: Path, flow_control: str = "auto") -> str:
     state = state_of_rules(fabric, rules)
     control = verdict_of(state, flow_control).flow_control
     rank = ranks(tuple(edge) for edge in waiting(edges_of(state), control).tolist())
-    lines = ["knotless-proof 1", f"flow-control {control.value}", *file_lines(folder)]
+    lines = [VERSION, f"flow-control {control.value}", *file_lines(folder)]
     lines += ["claim safe", f"bound {max(rank.values(), default=1)}"]
     lines += [f"rank {state.channels.name(*divmod(n, 16))} {rank[n]}" for n in sorted(rank)]
     hosts = {Cube(mac_value(host.mac), ALL) for host in fabric.hosts}

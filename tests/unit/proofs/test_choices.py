@@ -92,7 +92,7 @@ def test_a_group_of_type_select_uses_any_bucket(tmp_path: Path, ecmp: Files) -> 
         ("select", buckets("output:3", "pop_vlan,pop_vlan,output:3"), "cannot be applied"),
         # All buckets, in place of one of them.
         ("all", buckets("output:3", "output:4"), r"the frame reaches (h\d), \1, but is for "),
-        ("ff", buckets("output:3"), "groups of types all and select"),
+        ("ff", buckets("output:3"), "a bucket that is not covered"),
     ],
 )
 def test_each_bucket_has_to_be_right(

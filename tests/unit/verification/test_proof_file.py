@@ -39,12 +39,12 @@ ADDRESS = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 CUBE = rf"{ADDRESS}/{ADDRESS}"
 QUEUE = r"s\d+:\d+/[0-7]"
 SAFE = re.compile(
-    r"knotless-proof 1\nflow-control (?:pause|pfc|credits)\n"
+    r"knotless-proof 2\nflow-control (?:pause|pfc|credits)\n"
     r"(?:file [\w.]+ [0-9a-f]{64}\n)+claim safe\nbound \d+\n"
     rf"(?:rank {QUEUE} \d+\n)*(?:class {CUBE}(?: but(?: {CUBE})+)?\n)+"
 )
 CYCLE = re.compile(
-    r"knotless-proof 1\nflow-control (?:pause|pfc|credits)\n"
+    r"knotless-proof 2\nflow-control (?:pause|pfc|credits)\n"
     r"(?:file [\w.]+ [0-9a-f]{64}\n)+claim cycle\n"
     rf"(?:wait {QUEUE} {QUEUE} h\d+ {ADDRESS} {ADDRESS}\nvia h\d+(?: s\d+:\d+)+\n)+"
 )
@@ -167,10 +167,6 @@ UNUSED = Field("eth_dst", 0x0200_0000_7701)
         (with_rule(Rule(1, 9, (Field("eth_type", 0x0806), UNUSED))), "matches of eth_type"),
         (with_rule(Rule(1, 9, (UNUSED,), (Output(CONTROLLER),))), "the action CONTROLLER"),
         (with_rule(Rule(1, 9, (Field("metadata", 1 << 62),))), "the match metadata="),
-        (
-            with_rule(Rule(1, 9, (UNUSED,), (ToGroup(9),)), Group(9, ((Output(1),),), (1,))),
-            "fast-failover groups",
-        ),
     ],
 )
 def test_what_the_specification_does_not_have_is_named(rules: FabricRules, said: str) -> None:

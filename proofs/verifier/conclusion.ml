@@ -1,0 +1,109 @@
+(* What an accepted proof means, in words. Trusted: it says what is proven, and what is assumed. *)
+open Checker
+
+(* Failures that are listed with what they cut. *)
+let most_shown = 10
+
+let counted n one = Printf.sprintf "%d %s%s" n one (if n = 1 then "" else "s")
+
+let print_proven folders ~delivery =
+  let several = List.length folders > 1 in
+  Printf.printf
+    "Proven in Coq (%s), for every frame that a host sends untagged, from its own\n\
+     address, to any of the 2^48 addresses%s:\n\
+    \  - no state that the network can reach is deadlocked, whatever the sizes of its buffers;\n\
+    \  - as long as there are frames, the first one of some queue can move;\n\
+    \  - when hosts stop sending, the network is empty after a bounded number of moves: no loops%s\n"
+    (if delivery then "check_all_sound" else "check_all_deadlock_free")
+    (if several then
+       Printf.sprintf ", while each switch may hold the rules of any of\n%d folders, from one frame to the next"
+         (List.length folders)
+     else "")
+    (if delivery then ";" else ".");
+  if delivery then
+    Printf.printf
+      "  - then%s a frame to the address of another host has reached that host, once, and no other,\n\
+      \    and a broadcast each other host, once.\n"
+      (if List.length folders > 2 then ", if it has met only rules of the last two folders,\n   " else "")
+  else
+    print_string
+      (if several then
+         "Not claimed: that frames arrive. While the rules change, frames may be lost or reach others.\n"
+       else "Not claimed: that frames arrive. They may be lost or reach others.\n")
+
+let print_failures failures =
+  let number = List.length failures in
+  Printf.printf
+    "Failures of one part at a time: %d.\n\
+    \  - The same (check_all_deadlock_free), but for delivery, while it fails or returns: of the ports\n\
+    \    that lead there each switch may have seen any up or down, in any order;\n\
+    \    frames that are to leave there may be lost.\n"
+    number;
+  let claimed = List.filter_map (fun (name, cut) -> Option.map (fun n -> (name, n)) cut) failures in
+  let cutting = List.filter (fun (_, pairs) -> pairs > 0) claimed in
+  if claimed <> [] then begin
+    Printf.printf
+      "  - When all switches beside it have seen it (check_sound), frames between hosts that remain\n\
+      \    arrive, once, and nowhere else, after %s of these failures%s.\n\
+      \    Broadcasts may be lost until a controller restores them.\n"
+      (if List.length claimed = number then "each" else string_of_int (List.length claimed))
+      (if cutting = [] then "" else ", but for pairs that are cut");
+    List.iteri (fun i (name, pairs) ->
+        if i < most_shown then Printf.printf "    %s cuts %s\n" name (counted pairs "pair"))
+      cutting;
+    if List.length cutting > most_shown then
+      Printf.printf "    and %d more of them cut %d\n" (List.length cutting - most_shown)
+        (List.fold_left (fun n (_, pairs) -> n + pairs) 0
+           (List.filteri (fun i _ -> i >= most_shown) cutting))
+  end;
+  if List.length claimed < number then
+    Printf.printf "  - Not claimed: who receives frames after %d of them.\n"
+      (number - List.length claimed)
+
+let has_failover (folder : Folder.t) =
+  Array.exists (fun switch ->
+      List.exists (fun (_, group) -> match group with Failover _ -> true | _ -> false)
+        switch.groups)
+    folder.switches
+
+let print folders files condition ~delivery failures =
+  let folder : Folder.t = List.hd folders in
+  let several = List.length folders > 1 in
+  Printf.printf "accepted: the fabric cannot deadlock %s%s%s\n\n" condition
+    (if several then ", while its rules change"
+     else if failures <> [] then
+       Printf.sprintf ", nor if one of %d parts fails" (List.length failures)
+     else "")
+    (if delivery then "" else "; that frames arrive is not claimed");
+  print_proven folders ~delivery;
+  if failures <> [] then print_failures failures;
+  Printf.printf
+    "Judged: %d switches, %d hosts, %d rules in %d files, whose SHA-256 the proof names.\n\
+     Assumed:\n"
+    (Array.length folder.switch_names) (Folder.hosts folder)
+    (List.fold_left (fun n folder -> n + Folder.rules folder) 0 folders)
+    files;
+  if several then
+    print_string
+      "  - the files say how switches are cabled, which does not change, and what they hold: a switch\n\
+      \    takes the rules of a folder all at once, and only frames that were sent while switches\n\
+      \    held rules of these folders are in the network;\n"
+  else if failures <> [] then
+    print_string
+      "  - the files say what switches hold, and how they are cabled; that does not change, but that\n\
+      \    one part may fail, and return;\n"
+  else begin
+    print_string
+      "  - the files say what switches hold, and how they are cabled; that does not change;\n";
+    if has_failover folder then
+      print_string "  - no port that a fast-failover group watches is down;\n"
+  end;
+  Printf.printf
+    "  - switches do what OpenFlow 1.3 says, and store a frame before they send it on;\n\
+    \  - each queue of an input (%s) has room for a longest frame that nobody\n\
+    \    else can take, and holds its sender back when it is full;\n\
+    \  - of several choices (groups, hashes, rules of one priority) a switch may take any;\n\
+    \  - hosts take what arrives; links lose and change nothing%s;\n\
+    \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
+    (if condition = "under PAUSE" then "one for each link" else "one for each link and priority")
+    (if failures = [] then "" else " while they are up")
