@@ -31,6 +31,7 @@ from knotless.topologies.numbering import mac_text, mac_value
 from knotless.verification.address_classes import AddressClass, Cube, coarse_classes
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
+from knotless.verification.proof_failures import ProvenFailures, cut_lines
 from knotless.verification.proof_rules import destination_patterns, not_covered
 from knotless.verification.verdict_parts import Witness
 
@@ -41,7 +42,11 @@ _PRIORITY_SHIFT = 13
 
 
 def proof_text(
-    files: Mapping[str, bytes], state: ForwardingState, rules: FabricRules, verdict: Outcome
+    files: Mapping[str, bytes],
+    state: ForwardingState,
+    rules: FabricRules,
+    verdict: Outcome,
+    proven: ProvenFailures | None = None,
 ) -> str:
     """Return the proof file of a verdict.
 
@@ -53,6 +58,8 @@ def proof_text(
         What was read from these.
     verdict : Outcome
         The verdict on the state.
+    proven : ProvenFailures, optional
+        The failures of which the proof is as well, if the verdict is that nothing can deadlock.
 
     Raises
     ------
@@ -68,7 +75,10 @@ def proof_text(
     lines = head_lines(verdict.flow_control, [files])
     if verdict.safe:
         edges = waiting(edges_of(state), verdict.flow_control)
+        if proven is not None and proven.edges is not None:
+            edges = proven.edges
         lines += ["claim safe", *rank_lines(edges, state.channels), *class_lines([files])]
+        lines += [] if proven is None else _failure_lines(proven, state.channels)
     else:
         lines += ["claim cycle", *_wait_lines(state, rules, verdict)]
     return "\n".join(lines) + "\n"
@@ -175,6 +185,16 @@ def ranks(edges: Edges) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         missing[requested] -= times
         ready = requested[missing[requested] == 0]
     return nodes, rank
+
+
+def _failure_lines(proven: ProvenFailures, channels: Channels) -> Iterator[str]:
+    """Yield the lines on each failure; without ranks, it has those of the intact fabric."""
+    for failure in proven.failures:
+        yield f"failure {failure.name}"
+        if proven.edges is None:
+            yield from rank_lines(failure.edges, channels)
+        if failure.cut is not None:
+            yield from ("delivers", *cut_lines(failure.cut))
 
 
 def class_lines(folders: Sequence[Mapping[str, bytes]]) -> Iterator[str]:

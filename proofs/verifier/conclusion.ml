@@ -35,15 +35,15 @@ let print_failures failures =
   let number = List.length failures in
   Printf.printf
     "Failures of one part at a time: %d.\n\
-    \  - The same (check_all_deadlock_free), but for delivery, while it fails or returns: of the ports\n\
-    \    that lead there each switch may have seen any up or down, in any order;\n\
-    \    frames that are to leave there may be lost.\n"
+    \  - While it fails or returns, the same but for delivery (check_all_deadlock_free): each switch\n\
+    \    at its links may have seen it or not, all its ports there at once; what is to leave there\n\
+    \    may be lost.\n"
     number;
   let claimed = List.filter_map (fun (name, cut) -> Option.map (fun n -> (name, n)) cut) failures in
   let cutting = List.filter (fun (_, pairs) -> pairs > 0) claimed in
   if claimed <> [] then begin
     Printf.printf
-      "  - When all switches beside it have seen it (check_sound), frames between hosts that remain\n\
+      "  - When all of these have seen it (check_sound), frames between hosts that remain\n\
       \    arrive, once, and nowhere else, after %s of these failures%s.\n\
       \    Broadcasts may be lost until a controller restores them.\n"
       (if List.length claimed = number then "each" else string_of_int (List.length claimed))

@@ -132,11 +132,11 @@ let check_failure folders lowest fabric intact (safe : Proof_file.safe)
   let judge ~delivery check fabric classes =
     try require folders lowest ~delivery check fabric ranks classes
     with Refused message -> refused "failure of %s: %s" failure.name message in
+  let left = Failure.after folder fabric failure in
+  let cut = cut_pairs folder left claimed.cut in
   judge ~delivery:false Checker.check_all (Failure.during folder fabric failure) safe.classes;
   if not claimed.delivers then (failure.name, None)
   else begin
-    let left = Failure.after folder fabric failure in
-    let cut = cut_pairs folder left claimed.cut in
     List.iter (fun (fabric, classes) -> judge ~delivery:true Checker.check fabric classes)
       (Failure.deliveries left cut);
     (failure.name, Some (List.length cut))

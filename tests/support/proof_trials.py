@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,15 @@ from tests.support.proofs import (
     write_rules,
 )
 from tests.support.reference import CUT, LOOP, Place
-from tests.support.reference_rules import Copies, Frame, RuleFiles, RuleReference, fits
+from tests.support.reference_rules import (
+    BROADCAST,
+    Copies,
+    Files,
+    Frame,
+    RuleFiles,
+    RuleReference,
+    fits,
+)
 
 PLANS: tuple[tuple[str, dict[str, object]], ...] = (
     ("ring,4", {"engine": "updown"}),
@@ -70,6 +78,25 @@ class AnyOfOnePriority(RuleFiles):
                 yield from self._applied(flow.actions, place, frame, metadata)
 
 
+class AnyVersion(AnyOfOnePriority):
+    """Rules of several folders: a switch does what those of any of them say, for each frame anew.
+
+    Each has the ports that are down with it: what is sent there is lost.
+    """
+
+    def __init__(self, *versions: tuple[Files, Collection[Place]]) -> None:
+        super().__init__(versions[0][0])
+        self._versions = [(AnyOfOnePriority(files, down), set(down)) for files, down in versions]
+
+    def __call__(self, place: Place, frame: Frame) -> list[Copies]:
+        """Return the copies that leave a switch, for each choice."""
+        return [
+            [copy for copy in copies if (place[0], copy[0]) not in down]
+            for rules, down in self._versions
+            for copies in rules(place, frame)
+        ]
+
+
 def flow_control_of(proof: str) -> str:
     """Return the flow control that a proof file names."""
     return next(line for line in proof.splitlines() if line.startswith("flow-control ")).split()[1]
@@ -89,14 +116,23 @@ def addresses(folder: Path, rng: random.Random, count: int) -> Iterator[int]:
 def fault(folder: Path, flow_control: str, rng: random.Random, count: int = 6) -> str:
     """Follow frames one by one; return what is wrong, or nothing."""
     walker = RuleReference(AnyOfOnePriority(folder))
+    return undelivered(walker) or unsafe(walker, addresses(folder, rng, count), flow_control)
+
+
+def undelivered(walker: RuleReference) -> str:
+    """Return which frames do not reach those that they are for, and nobody else; or nothing."""
     for source, target in walker.pairs():
         fates = walker.fates(source, target)
         # What leaves where nothing is harms nobody.
         if {tuple(name for name in fate if name != CUT) for fate in fates} != {(target,)}:
             return f"{source} to {target}: {fates}"
-    if walker.wrong_receivers() != (set(), False):
-        return "broadcasts"
-    for address in addresses(folder, rng, count):
+    return "broadcasts" if walker.wrong_receivers() != (set(), False) else ""
+
+
+def unsafe(walker: RuleReference, destinations: Iterable[int], flow_control: str) -> str:
+    """Return whether frames to hosts, to all and to these addresses loop, or can deadlock."""
+    every = [mac_value(host["mac"]) for host in walker.hosts.values()]
+    for address in [*every, mac_value(BROADCAST), *destinations]:
         for host in walker.hosts:
             if any(LOOP in outcome for outcome in walker.sent(host, mac_text(address))):
                 return f"a loop to {mac_text(address)}"

@@ -22,6 +22,7 @@ from knotless.topologies.numbering import mac_value
 from knotless.verification.address_classes import Cube, address_classes
 from knotless.verification.check import outcome_of, verdict_of
 from knotless.verification.dependencies import edges_of
+from knotless.verification.proof_failures import proven_failures
 from knotless.verification.proof_file import VERSION, class_line, proof_text
 from knotless.verification.proof_rules import destination_patterns
 from tests.support import REPOSITORY
@@ -65,11 +66,11 @@ def run(*arguments: str | Path, memory_kib: int | None = None) -> Judgement:
     return Judgement(done.returncode, done.stdout)
 
 
-def judge(folder: Path, proof: str) -> Judgement:
-    """Call the program with a proof for a folder; the file lies beside it."""
+def judge(folder: Path, proof: str, *later: Path) -> Judgement:
+    """Call the program with a proof for a folder, and later ones; the file lies beside it."""
     file = folder.parent / f"{folder.name}.proof"
     file.write_text(proof)
-    return run(folder, file)
+    return run(folder, *later, file)
 
 
 def write_rules(folder: Path, files: Mapping[str, str]) -> Path:
@@ -90,7 +91,9 @@ def proof_of_product(folder: Path, flow_control: str = "auto") -> str:
     """Return the proof file that the product writes: raises ProofError if it does not."""
     fabric, rules = read_dir(folder)
     state = state_of_rules(fabric, rules)
-    return proof_text(rule_files(folder), state, rules, outcome_of(state, flow_control))
+    verdict = outcome_of(state, flow_control)
+    failures = proven_failures(state, rules, verdict.flow_control) if verdict.safe else None
+    return proof_text(rule_files(folder), state, rules, verdict, failures)
 
 
 def proof_of(folder: Path, flow_control: str = "auto") -> str:

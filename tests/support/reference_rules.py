@@ -39,6 +39,10 @@ class Frame(NamedTuple):
         return self.vlan is not None
 
 
+class TwoTagsError(Exception):
+    """A rule pushes a second tag, which frames here do not have."""
+
+
 Copies = list[tuple[int, Frame]]
 
 
@@ -144,7 +148,8 @@ class RuleFiles:
             elif verb == "IN_PORT":
                 out.append((place[1], frame))
             elif verb == "push_vlan":
-                assert frame.vlan is None
+                if frame.vlan is not None:
+                    raise TwoTagsError
                 frame = frame._replace(vlan=0, priority=0)
             elif verb == "pop_vlan":
                 assert frame.vlan is not None

@@ -27,6 +27,7 @@ from knotless.cli.answer import (
     Tone,
     print_answer,
 )
+from knotless.cli.commands._step_proofs import write_step_proofs
 from knotless.cli.numbers import Number
 from knotless.cli.options import details_option, grouped, json_option, name_option, print_json
 from knotless.cli.progress import spinner
@@ -54,10 +55,21 @@ class RequestOptions:
 
     dry_run: bool
     out: str | None
+    proofs: str | None
     timeout_s: float
     name: str
     details: bool
     as_json: bool
+
+    @property
+    def folder(self) -> str | None:
+        """The folder for the rules of the steps; None: they are not written.
+
+        Raises KnotlessError if two folders are named.
+        """
+        if self.out is not None and self.proofs is not None:
+            raise KnotlessError("--proofs writes what --out does: give one of them")
+        return self.out if self.proofs is None else self.proofs
 
 
 change_options = grouped(
@@ -68,6 +80,11 @@ change_options = grouped(
         "--out",
         metavar="DIR",
         help="Write all rules before the change to DIR/0, those after step k to DIR/k.",
+    ),
+    click.option(
+        "--proofs",
+        metavar="DIR",
+        help="As --out, and for each step k DIR/k.proof, which knotless verify checks.",
     ),
     click.option(
         "--timeout",
@@ -91,11 +108,13 @@ def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> N
     """
     require_fabrics()
     controller = Controller(names_of(request.name))
-    settings = {"dry_run": request.dry_run, "rules": request.out is not None}
-    with nullcontext() if request.out is None else folder_for_files(Path(request.out)):
+    folder = request.folder
+    settings = {"dry_run": request.dry_run, "rules": folder is not None}
+    with nullcontext() if folder is None else folder_for_files(Path(folder)):
         # A change whose steps cannot be written is not made.
         answer = _request(controller, path, {**body, **settings}, request)
-    save(answer.pop("files", None), answer, request.out)
+    save(answer.pop("files", None), answer, folder)
+    answer |= proofs_of_steps(answer, request)
     if answer["performed"]:
         seconds = _await_routes(controller, request.timeout_s, quiet=request.as_json)
         answer["seconds"] = round(seconds, 3)
@@ -131,6 +150,14 @@ def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
     write_step_files(files, answer["certificate"], out)
 
 
+def proofs_of_steps(answer: Mapping[str, Any], request: RequestOptions) -> dict[str, list[str]]:
+    """Write the proofs of the steps, if they are asked for; returns a line on each step."""
+    if request.proofs is None:
+        return {}
+    with spinner("proving the steps", quiet=request.as_json):
+        return {"proofs": write_step_proofs(request.proofs, answer["certificate"])}
+
+
 def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answer:
     """Return what to say about a change: whether it is proven, its steps, and what it drops."""
     proof, tier = answer["certificate"], answer["tier"]
@@ -154,6 +181,7 @@ def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answ
         headline,
         why=[
             Several(lines, "steps", _SHOWN_STEPS),
+            *answer.get("proofs", ()),
             *([_drops(proof)] if proof["dropped_pairs"] else []),
             *([f"drained: {listed(answer['drained'])}"] if answer.get("drained") else []),
         ],

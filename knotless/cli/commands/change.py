@@ -10,7 +10,13 @@ from knotless.base.errors import PlanError
 from knotless.cli import complete
 from knotless.cli.answer import Hint, print_answer
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, changed_plan_options
-from knotless.cli.commands._running import RequestOptions, change_answer, change_options, perform
+from knotless.cli.commands._running import (
+    RequestOptions,
+    change_answer,
+    change_options,
+    perform,
+    proofs_of_steps,
+)
 from knotless.cli.help import Command
 from knotless.cli.options import fabric_of, given_options, print_json
 from knotless.routing.plan import make_plan
@@ -23,6 +29,7 @@ Example: knotless change --engine dl --vcs 2 --dry-run
          knotless change --engine dl --vcs 2 --out steps && knotless check steps/1
          knotless change
          knotless change torus,4,4 --from dor --engine updown --dry-run
+         knotless change ring,6 --from dor --engine dl --proofs steps
 """
 
 
@@ -46,23 +53,25 @@ def command(
     refused changes nothing.
 
     With SPEC nothing needs to run: the steps from one plan to another are only shown (--dry-run),
-    or written (--out). Multicast groups are those of the new plan; --from has none.
+    or written (--out, --proofs). Multicast groups are those of the new plan; --from has none.
     """
     if spec is None:
         if before is not None:
             raise PlanError("--from needs a SPEC: a running fabric is changed from what it holds")
         perform("/change", options, request)
         return
-    if not request.dry_run and request.out is None:
-        raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
+    folder = request.folder
+    if not request.dry_run and folder is None:
+        raise PlanError("with SPEC nothing is changed: add --dry-run, --out DIR or --proofs DIR")
     fabric = fabric_of(spec)
     own = ("engine", "vcs", "root", "select", "multicast")
     common = {key: value for key, value in options.items() if key not in own}
     old = make_plan(fabric, PlanRequest.from_name(before or "auto", **common))
     change = between_plans(old, make_plan(fabric, PlanRequest.from_options(**options)))
     answer = described(change)
-    if request.out is not None:
-        write_steps(change, request.out)
+    if folder is not None:
+        write_steps(change, folder)
+    answer |= proofs_of_steps(answer, request)
     if request.as_json:
         print_json(answer)
     else:
@@ -70,7 +79,7 @@ def command(
 
 
 def _hints(spec: str, request: RequestOptions) -> list[Hint]:
-    if request.out is not None:
-        return [Hint("check the first step", ["knotless", "check", f"{request.out}/1"])]
+    if (folder := request.folder) is not None:
+        return [Hint("check the first step", ["knotless", "check", f"{folder}/1"])]
     given = [spec, *given_options("before", *PLAN_OPTIONS)]
     return [Hint("write the rules of each step", ["knotless", "change", *given, "--out", "steps"])]

@@ -14,22 +14,27 @@ from knotless.cli.output import say
 EXAMPLE = """\b
 Example: knotless check rules --proof rules.proof
          knotless verify rules rules.proof
+         knotless change ring,6 --from dor --engine dl --proofs steps
+         knotless verify steps/0 steps/1 steps/1.proof
 """
 
 
 @click.command("verify", epilog=EXAMPLE)
-@click.argument("path")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.argument("proof", metavar="F")
-def command(path: str, proof: str) -> None:
+def command(paths: tuple[str, ...], proof: str) -> None:
     """Check the proof F of the rules in the directory PATH.
 
+    Of a step of knotless change, PATH... are the directories of the rules before and after it, and
+    before these of rules that frames may still meet.
+
     A program of its own does it, knotless-verify, which has its own reader of rules. Its checker is
-    proven in Coq and shares nothing with knotless check. The exit status is 0 if the fabric is
-    proven safe, 1 if the proof is refused or shows a cycle, 2 if it cannot be read. See
+    proven in Coq and shares nothing with knotless check. The exit status is 0 if what F claims is
+    proven, 1 if the proof is refused or shows a cycle, 2 if it cannot be read. See
     docs/explanation/proof.md.
     """
     done = subprocess.run(
-        [verifier(), path, proof], capture_output=True, text=True, errors="replace", check=False
+        [verifier(), *paths, proof], capture_output=True, text=True, errors="replace", check=False
     )
     message = done.stderr.strip().removeprefix(f"{PROGRAM}: ")
     if done.returncode not in (0, 1):

@@ -136,6 +136,78 @@ def test_verify_accepts_what_check_has_written(plan: tuple[str, ...], status: in
     assert (done.exit_code, done.stderr, done.stdout.startswith(begin)) == (status, "", True)
 
 
+def verify_commands(text: str) -> list[list[str]]:
+    """Return the words behind ``knotless`` of each command that a change names."""
+    return [line.split(" knotless ")[1].split() for line in text.splitlines() if "proof of" in line]
+
+
+@BUILT
+def test_each_step_of_a_change_has_rules_and_a_proof() -> None:
+    plans = ("ring,6", "--from", "dor", "--engine", "dl")
+    done = call("change", *plans, "--proofs", "steps")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert {path.name for path in Path("steps").iterdir()} == {
+        *("0", "1", "2", "3", "1.proof", "2.proof", "3.proof", "certificate.json")
+    }
+    commands = verify_commands(done.stdout)
+    assert commands == [
+        ["verify", "steps/0", "steps/1", "steps/1.proof"],
+        ["verify", "steps/0", "steps/1", "steps/2", "steps/2.proof"],
+        ["verify", "steps/2", "steps/3", "steps/3.proof"],
+    ]
+    for command in commands:
+        done = call(*command)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith("accepted: the fabric cannot deadlock under PFC, while its")
+    values = json.loads(call("change", *plans, "--proofs", "steps", "--json").stdout)
+    assert [line.split(":")[0] for line in values["proofs"]] == ["step 1", "step 2", "step 3"]
+    # Of a change with fewer steps, no proof of the earlier one is left.
+    done = call("change", "ring,6", "--from", "dor", "--engine", "dor", "--proofs", "steps")
+    assert done.exit_code == 0
+    assert not [*Path("steps").glob("*.proof")]
+
+
+@BUILT
+def test_a_step_that_drops_frames_says_what_its_proof_does_not_claim() -> None:
+    plans = ("torus,4,4", "--from", "dor", "--engine", "updown")
+    done = call("change", *plans, "--proofs", "steps")
+    assert done.exit_code == 0
+    lines = [line for line in done.stdout.splitlines() if "; not that frames arrive" in line]
+    assert lines
+    done = call(*verify_commands(lines[0])[0])
+    assert done.exit_code == 0
+    assert "; that frames arrive is not claimed" in done.stdout.splitlines()[0]
+    assert call("verify", "steps/0", "steps/1", "steps/3.proof").exit_code == 1
+
+
+def test_a_step_that_proofs_do_not_cover_gets_a_line_and_no_file() -> None:
+    options = ("ring,4", "--engine", "updown", "--source-check", "arp")
+    done = call("change", *options, "--proofs", "steps")
+    assert done.exit_code == 0
+    lines = [line for line in done.stdout.splitlines() if "NO PROOF" in line]
+    assert lines
+    assert "NO PROOF: proofs do not cover matches of " in lines[0]
+    assert not [*Path("steps").glob("*.proof")]
+
+
+def test_rules_and_proofs_of_steps_are_in_one_folder() -> None:
+    done = call("change", "ring,4", "--engine", "updown", "--out", "a", "--proofs", "b")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "knotless: --proofs writes what --out does: give one of them\n"
+    assert not [*Path().iterdir()]
+
+
+@BUILT
+def test_failures_that_rules_provide_for_are_proven_as_well() -> None:
+    flows("ring,4", "--engine", "updown", "--protection", "fast-failover")
+    done = call("check", "rules", "--proof", "p")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "  also proven: 8 failures of a part, which cut 7 pairs of hosts\n" in done.stdout
+    done = call("verify", "rules", "p")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0].endswith(", nor if one of 8 parts fails")
+
+
 @BUILT
 def test_verify_refuses_other_rules_and_another_fabric() -> None:
     flows(*SAFE)

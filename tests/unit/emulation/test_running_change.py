@@ -60,7 +60,13 @@ class BusyController:
 
 def requested(busy: BusyController, timeout_s: float) -> dict[str, Any]:
     how = RequestOptions(
-        dry_run=False, out=None, timeout_s=timeout_s, name="", details=False, as_json=True
+        dry_run=False,
+        out=None,
+        proofs=None,
+        timeout_s=timeout_s,
+        name="",
+        details=False,
+        as_json=True,
     )
     return _request(cast("Controller", busy), "/change", {"root": "s3"}, how)
 

@@ -149,8 +149,8 @@ def _files(output: Output, extras: Extras) -> Iterator[str]:
     yield from written(
         drawing=output.draw, findings=output.sarif, tests=output.junit, proof=output.proof
     )
-    if extras.proof is not None and extras.proof.is_copy:
-        yield extras.proof.copied
+    if extras.proof is not None:
+        yield from extras.proof.remarks
 
 
 def _headline(verdict: Verdict | ImportedVerdict, extras: Extras, more: str) -> Headline:

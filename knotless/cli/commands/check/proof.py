@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from knotless.base.counting import counted
 from knotless.base.errors import ProofError
 from knotless.base.files import write_whole
+from knotless.base.printable import listed
 from knotless.forwarding.openflow.directory import dir_files, rule_files, write_files
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
@@ -16,8 +17,12 @@ from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Outcome, outcome_of
 from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.proof_failures import ProvenFailures, proven_failures
 from knotless.verification.proof_file import proof_text, reason_not_covered
 from knotless.verification.unmet_rules import without_unmet_rules
+
+NO_RECEIVERS = "; too many to follow who receives frames then"
+_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,16 @@ class Proven:
         rules, unmet = without_unmet_rules(self.fabric, self.rules)
         return replace(self, rules=rules), unmet
 
+    def failures(self) -> ProvenFailures | None:
+        """Return the failures that the proof is about; None: nothing is claimed of failures."""
+        control = self.verdict.flow_control
+        is_covered = self.verdict.safe and control.is_lossless and not self.state.first_free
+        if not is_covered or not any(
+            group.watch for each in self.rules.values() for group in each.groups
+        ):
+            return None
+        return proven_failures(self.state, self.rules, control)
+
     def files(self) -> dict[str, bytes]:
         """Return the files of a folder with the rules."""
         return {name: text.encode() for name, text in dir_files(self.fabric, self.rules).items()}
@@ -45,21 +60,31 @@ class WrittenProof:
     """The ``file`` of a proof, and the folder of the ``rules`` that it names by their SHA-256.
 
     The folder ``is_copy`` unless it is the one that was checked. Rules that no frame of a host
-    meets are not in a copy: ``left_out`` is how many.
+    meets are not in a copy: ``left_out`` is how many. ``failures`` are those that it is about.
     """
 
     file: str
     rules: str
     is_copy: bool
     left_out: int = 0
+    failures: ProvenFailures | None = None
 
     @property
-    def copied(self) -> str:
-        """The line about a copy; empty if there is none."""
-        if not self.is_copy:
-            return ""
-        without = f" without {counted(self.left_out, 'rules')} for frames of switches"
-        return f"rules of the proof, as they were read{without * (self.left_out > 0)}: {self.rules}"
+    def remarks(self) -> Iterator[str]:
+        """Lines about a copy, and about failures."""
+        if self.is_copy:
+            without = f" without {counted(self.left_out, 'rules')} for frames of switches"
+            without *= self.left_out > 0
+            yield f"rules of the proof, as they were read{without}: {self.rules}"
+        if self.failures is None:
+            return
+        if (proven := self.failures.failures) or self.failures.can_deadlock:
+            pairs = sum(len(failure.cut or ()) for failure in proven)
+            receivers = "" if all(failure.cut is not None for failure in proven) else NO_RECEIVERS
+            cut = f", which cut {counted(pairs, 'pairs')} of hosts" if pairs else ""
+            yield f"also proven: {counted(len(proven), 'failures')} of a part{cut}{receivers}"
+        if names := self.failures.can_deadlock:
+            yield f"NOT PROVEN, frames can deadlock then: failure of {listed(names, _SHOWN)}"
 
 
 def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
@@ -79,19 +104,21 @@ def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
         raise ProofError("proofs do not cover hosts that tag their frames")
     files = None if folder is None else rule_files(folder)
     if folder is not None and files is not None and not reason_not_covered(files):
-        write_whole(file, _text(files, proven), ProofError)
-        return WrittenProof(file, folder, is_copy=False)
+        text, failures = _text(files, proven)
+        write_whole(file, text, ProofError)
+        return WrittenProof(file, folder, is_copy=False, failures=failures)
     proven, left_out = proven.without_unmet()
     files = proven.files()
-    text = _text(files, proven)
+    text, failures = _text(files, proven)
     copy = f"{file}.rules"
     write_files({name: content.decode() for name, content in files.items()}, copy)
     write_whole(file, text, ProofError)
-    return WrittenProof(file, copy, is_copy=True, left_out=left_out)
+    return WrittenProof(file, copy, is_copy=True, left_out=left_out, failures=failures)
 
 
-def _text(files: Mapping[str, bytes], proven: Proven) -> str:
-    return proof_text(files, proven.state, proven.rules, proven.verdict)
+def _text(files: Mapping[str, bytes], proven: Proven) -> tuple[str, ProvenFailures | None]:
+    failures = proven.failures()
+    return proof_text(files, proven.state, proven.rules, proven.verdict, failures), failures
 
 
 def write_imported_proof(file: str, imported: AnyFabric, verdict: ImportedVerdict) -> WrittenProof:
