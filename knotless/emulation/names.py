@@ -97,6 +97,11 @@ class Names:
         return self.directory / "stopped.json"
 
     @property
+    def proof_verdict_file(self) -> Path:
+        """The verdict on the proof of ``up --proven``: see :mod:`knotless.emulation.state`."""
+        return self.directory / "proof.json"
+
+    @property
     def tags_file(self) -> Path:
         """The VLANs in which hosts send, if they tag their frames: for ``check --live``."""
         return self.directory / "tags.json"

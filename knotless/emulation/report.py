@@ -96,6 +96,7 @@ def report(names: Names) -> dict[str, Any] | None:
         "problems": fabric_problems(
             phase=phase,
             processes=process_problems(names, fabric_state, parts),
+            proof=state.proof_problems(names),
             controller=controller_status,
             emulator=emulator,
             unread=unread,

@@ -82,6 +82,22 @@ def stopped_switches(names: Names) -> frozenset[str]:
         return frozenset()
 
 
+def write_proof_verdict(names: Names, reason: str) -> None:
+    """Record why a proof of the rules, which was asked for, is not accepted; empty: it is."""
+    write_whole(names.proof_verdict_file, json.dumps({"reason": reason}), EmulationError)
+
+
+def proof_problems(names: Names) -> list[str]:
+    """Return a line if a proof of the rules was asked for and is not accepted."""
+    try:
+        reason = json.loads(names.proof_verdict_file.read_text(encoding="utf-8"))["reason"]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        reason = f"{names.proof_verdict_file}: {error}"
+    return [f"--proven was given, and its rules are not proven: {reason}"] if reason else []
+
+
 def running_fabrics() -> list[str]:
     """Return the names of the fabrics that run, sorted; none if the user may not see them."""
     with suppress(PermissionError):

@@ -28,6 +28,7 @@ def fabric_problems(
     *,
     phase: str,
     processes: Sequence[str] = (),
+    proof: Sequence[str] = (),
     controller: Mapping[str, Any] | None,
     emulator: Mapping[str, Any] | None,
     unread: Sequence[str] = (),
@@ -40,6 +41,8 @@ def fabric_problems(
         ``starting``, ``ready`` or ``dead``.
     processes : sequence of str
         Lines about parts that have died.
+    proof : sequence of str
+        A line if the rules should be proven and are not.
     controller, emulator : mapping or None
         Their status; None if unavailable.
     unread : sequence of str
@@ -51,6 +54,7 @@ def fabric_problems(
     return [
         *of_links[:deadlocked],
         *processes,
+        *proof,
         *(f"controller: {line}" for line in _of_controller(controller, phase)),
         *of_links[deadlocked:],
         *unread,

@@ -145,6 +145,7 @@ class LiveFabric:
             "problems": fabric_problems(
                 phase="ready" if fabric.get("running") else "dead",
                 processes=self._processes,
+                proof=state.proof_problems(self._names),
                 controller=answers,
                 emulator=links,
                 unread=list(self._unread()),

@@ -65,10 +65,11 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
 
 
 @BUILT
+@pytest.mark.parametrize("protection", ["none", "fast-failover"])
 def test_rules_that_are_read_back_are_proven(
-    knotless: Knotless, names: Names, tmp_path: Path
+    knotless: Knotless, names: Names, tmp_path: Path, protection: str
 ) -> None:
-    done = up(knotless, names, "--engine", "updown", "--proven")
+    done = up(knotless, names, "--engine", "updown", "--protection", protection, "--proven")
     assert (done.returncode, our_lines(done.stderr)) == (0, [])
     try:
         live = tmp_path / "live"
@@ -86,13 +87,16 @@ def test_rules_that_are_read_back_are_proven(
 
 @BUILT
 def test_a_fabric_without_a_proof_is_not_ready(knotless: Knotless, names: Names) -> None:
-    done = up(knotless, names, "--engine", "updown", "--protection", "fast-failover", "--proven")
+    done = up(knotless, names, "--engine", "updown", "--source-check", "arp", "--proven")
     try:
         assert (done.returncode, done.stdout) == (1, "")
+        reason = "proofs do not cover matches of arp_sha, which s1 has"
         assert our_lines(done.stderr) == [
-            f"knotless: {names.name} runs, but is not ready: proofs do not cover fast-failover"
-            " groups, which s1 has"
+            f"knotless: {names.name} runs, but is not ready: {reason}"
         ]
+        code, report = status(knotless, names)
+        problem = f"--proven was given, and its rules are not proven: {reason}"
+        assert (code, report["problems"]) == (1, [problem])
     finally:
         assert knotless("down", "--name", names.name).returncode == 0
 

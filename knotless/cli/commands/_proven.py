@@ -7,9 +7,11 @@ from pathlib import Path
 
 from knotless.base.errors import ProofError
 from knotless.base.package import native
+from knotless.base.printable import listed
 from knotless.emulation.names import Names
 
 PROGRAM = "knotless-verify"
+_SHOWN = 4
 
 
 def verifier() -> Path:
@@ -25,7 +27,8 @@ def verifier() -> Path:
 def reason_not_proven(names: Names) -> str:
     """Return why the rules that the switches of a fabric hold are not proven safe; empty: they are.
 
-    The rules and their proof are written to the state directory, ``proof.rules`` and ``proof``.
+    The rules and their proof are written to the state directory, ``proof.rules`` and ``proof``. Of
+    rules with fast-failover groups, the failures that they provide for have to be proven as well.
     Raises RuleError if the switches cannot be read.
     """
     from knotless.cli.commands.check.proof import Proven, write_proof
@@ -46,6 +49,8 @@ def reason_not_proven(names: Names) -> str:
         )
     except ProofError as error:
         return str(error)
+    if proof.failures is not None and (names_of_failures := proof.failures.can_deadlock):
+        return f"frames can deadlock after the failure of {listed(names_of_failures, _SHOWN)}"
     command = [str(verifier()), proof.rules, proof.file]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:

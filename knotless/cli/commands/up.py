@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -22,10 +22,11 @@ from knotless.cli.progress import spinner
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
 from knotless.emulation.estimate import Estimate, estimate
-from knotless.emulation.names import names_of
+from knotless.emulation.names import Names, names_of
 from knotless.emulation.options import switch_processes
 from knotless.emulation.report import report
 from knotless.emulation.requirements import require_fabrics
+from knotless.emulation.state import write_proof_verdict
 from knotless.emulation.supervisor import start
 from knotless.routing.request import PlanRequest
 from knotless.verification.checked_plan import CheckedPlan
@@ -81,8 +82,8 @@ def command(
     with spinner(f"starting; it takes {takes}") as show:
         start(checked.plan, options, show)
     names = names_of(options["name"])
-    if proven and (reason := reason_not_proven(names)):
-        _end_unproven(names.name, reason)
+    if proven:
+        _prove(names)
     url = start_page(names, web_port) if web else None
     status = report(names)
     if as_json:
@@ -92,10 +93,17 @@ def command(
         print_answer(up_answer(checked, options["name"], text_of(status or {}), takes, page))
 
 
-def _end_unproven(name: str, reason: str) -> NoReturn:
-    """Say why a fabric that runs is not ready, and exit."""
-    say(f"knotless: {name} runs, but is not ready: {reason}", err=True)
-    sys.exit(1)
+def _prove(names: Names) -> None:
+    """Judge the rules of a fabric that runs; say why it is not ready, and exit, if they fail.
+
+    ``knotless status`` tells the same, also if this is interrupted.
+    """
+    write_proof_verdict(names, "nobody has judged them to the end")
+    reason = reason_not_proven(names)
+    write_proof_verdict(names, reason)
+    if reason:
+        say(f"knotless: {names.name} runs, but is not ready: {reason}", err=True)
+        sys.exit(1)
 
 
 def up_answer(

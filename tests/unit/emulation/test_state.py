@@ -145,3 +145,15 @@ def test_our_family_is_us_and_our_parents() -> None:
 
 def test_a_missing_namespace_has_no_processes() -> None:
     assert processes.living_in(["kn-there-is-none"]) == set()
+
+
+def test_a_proof_that_was_asked_for_and_is_not_accepted_is_a_problem(names: Names) -> None:
+    assert state.proof_problems(names) == []
+    state.write_proof_verdict(names, "")
+    assert state.proof_problems(names) == []
+    state.write_proof_verdict(names, "s1 has none")
+    begin = "--proven was given, and its rules are not proven: "
+    assert state.proof_problems(names) == [f"{begin}s1 has none"]
+    names.proof_verdict_file.write_text("{}")
+    [line] = state.proof_problems(names)
+    assert line.startswith(f"{begin}{names.proof_verdict_file}: ")
