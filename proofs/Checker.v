@@ -1,8 +1,8 @@
 (** The checker: follows classes of frames through the rules, and compares ranks.
 
     A class of frames is a class of destinations, a cube of sources, and tags. Where rules tell the
-    destinations of a class apart, the checker divides the class and follows each part; where they
-    tell its sources apart, it refuses the class. *)
+    destinations of a class apart, the checker divides the class and follows each part; a source it
+    follows together with those that rules do not tell from it. *)
 From Coq Require Import NArith List Bool Mergesort Orders.
 From Knotless Require Import Spec.
 Import ListNotations.
@@ -194,19 +194,62 @@ Fixpoint handle (sw : switch) (port : N) (d : class) (s : pattern) (l : list tab
 
 (** * Classes *)
 
-(** Destinations of a class with a bit of one value: a bit that a pattern tests and the class has
-    not decided. *)
-Definition half (one : bool) (d : class) (p : pattern) : class :=
+(** Destinations of a class with a bit of one value. *)
+Definition half (one : bool) (d : class) (bit : N) : class :=
   let (value, mask) := fst d in
-  let bit := N.log2 (N.ldiff (snd p) mask) in
   ((if one then N.setbit value bit else N.clearbit value bit, N.setbit mask bit), snd d).
 
-(** Who receives a frame of a class: a list of hosts; or those to whose address it is sent. *)
-Inductive outcome := Exactly (l : list N) | ToOwner.
+(** How many bits of a number are 1, if these are at most [most]. *)
+Fixpoint count (most : nat) (bits : N) : N :=
+  match most with
+  | O => 0
+  | S most => if bits =? 0 then 0 else N.succ (count most (N.land bits (N.pred bits)))
+  end.
+
+(** The bit by which to divide a class that [p] divides: a bit that the class has not decided, of
+    that one of [p] and some other [patterns] that divide it which tests the fewest such bits. Wide
+    patterns come first: most parts are then told from narrow ones, and are not divided by these. *)
+Definition dividing (patterns : list pattern) (d : class) (p : pattern) : N :=
+  let open_bits q := N.ldiff (snd q) (snd (fst d)) in
+  let fewer (best : N * N) (q : pattern) :=
+    match fits_class q d with
+    | Unknown => let n := count 48 (open_bits q) in if n <? snd best then (open_bits q, n) else best
+    | _ => best
+    end in
+  N.log2 (fst (fold_left fewer patterns (open_bits p, count 48 (open_bits p)))).
+
+(** Hosts, as ranges: each from a number to below another one. They ascend with gaps between them,
+    so that the same hosts are the same ranges. *)
+Definition ranges := list (N * N).
+Definition just (h : N) : ranges := [(h, N.succ h)].
+
+Definition before (r : N * N) (l : ranges) : ranges :=
+  match l with
+  | (first, last) :: more =>
+      if (snd r =? first) && (fst r <=? first) && (first <=? last) then (fst r, last) :: more
+      else r :: l
+  | [] => [r]
+  end.
+
+(** All of both. *)
+Fixpoint together (a : ranges) : ranges -> ranges :=
+  match a with
+  | [] => fun b => b
+  | r :: more =>
+      fix into (b : ranges) : ranges :=
+        match b with
+        | [] => a
+        | r' :: more' =>
+            if fst r <? fst r' then before r (together more b) else before r' (into more')
+        end
+  end.
+
+(** Who receives a frame of a class: some hosts; or those to whose address it is sent. *)
+Inductive outcome := Exactly (l : ranges) | ToOwner.
 
 Definition outcome_and (a b : outcome) : option outcome :=
   match a, b with
-  | Exactly l, Exactly l' => Some (Exactly (l ++ l'))
+  | Exactly l, Exactly l' => Some (Exactly (together l l'))
   | Exactly [], ToOwner | ToOwner, Exactly [] => Some ToOwner
   | _, _ => None
   end.
@@ -216,34 +259,16 @@ Definition outcome_and (a b : outcome) : option outcome :=
 Definition to_owner (owners : list N) (o : outcome) : bool :=
   match o, owners with
   | ToOwner, _ | _, [] => true
-  | Exactly [h], [w] => h =? w
+  | Exactly [r], [w] => pattern_eqb r (w, N.succ w)
   | _, _ => false
   end.
-
-Fixpoint list_eqb (a b : list N) : bool :=
-  match a, b with
-  | [], [] => true
-  | x :: a, y :: b => (x =? y) && list_eqb a b
-  | _, _ => false
-  end.
-
-Module NOrder <: TotalLeBool.
-  Definition t := N.
-  Definition leb := N.leb.
-  Theorem leb_total : forall a b, leb a b = true \/ leb b a = true.
-  Proof. intros a b. unfold leb. rewrite !N.leb_le. apply N.le_ge_cases. Qed.
-End NOrder.
-Module NSort := Sort NOrder.
-
-Definition same_members (a b : list N) : bool :=
-  list_eqb a b || list_eqb (NSort.sort a) (NSort.sort b).
 
 (** The same, but frames that are for nobody reach nobody. [address]: of a host. *)
 Definition only_owner (address : N -> N) (d : class) (owners : list N) (o : outcome) : bool :=
   match o, owners with
   | ToOwner, _ | Exactly [], [] => true
-  | Exactly [h], [w] =>
-      (h =? w) && (snd (fst d) =? N.ones 48) && (fst (fst d) =? address w)
+  | Exactly [r], [w] =>
+      pattern_eqb r (w, N.succ w) && (snd (fst d) =? N.ones 48) && (fst (fst d) =? address w)
       && (address w <=? N.ones 48)
   | _, _ => false
   end.
@@ -255,7 +280,7 @@ Definition join (address : N -> N) (d d' : class) (owners owners' : list N) (o o
     if only_owner address d owners o && only_owner address d' owners' o'
     then Some ToOwner else None in
   match o, o' with
-  | Exactly l, Exactly l' => if same_members l l' then Some o else owner
+  | Exactly l, Exactly l' => if patterns_eqb l l' then Some o else owner
   | _, _ => owner
   end.
 
@@ -272,29 +297,83 @@ Fixpoint stack_eqb (a b : stack) : bool :=
   | _, _ => false
   end.
 
-Fixpoint assoc (ts : stack) (l : list (stack * outcome)) : option outcome :=
+(** An outcome, with bits of sources: of all frames with the same ones. *)
+Definition known := (N * outcome)%type.
+Definition entry := (stack * pattern * outcome)%type.
+
+Fixpoint assoc (ts : stack) (s : N) (l : list entry) : option known :=
   match l with
   | [] => None
-  | (seen, o) :: more => if stack_eqb ts seen then Some o else assoc ts more
+  | (seen, sources, o) :: more =>
+      if stack_eqb ts seen && fits sources s then Some (snd sources, o) else assoc ts s more
   end.
 
-(** Outcomes of the frames of a class, by channel and tags. *)
-Definition memo := Map.tree (list (stack * outcome)).
-Definition recall (m : memo) (c : N) (ts : stack) : option outcome :=
-  match Map.find m c with None => None | Some l => assoc ts l end.
-Definition remember (m : memo) (c : N) (ts : stack) (o : outcome) : memo :=
-  Map.add m c ((ts, o) :: match Map.find m c with None => [] | Some l => l end).
+(** What is known of the frames of a class: outcomes by channel, tags and sources; and the same of
+    the two parts, by the bit that divides the class. With each part are the hosts whose address is
+    in it. *)
+Inductive memo :=
+  Memo (outcomes : Map.tree (list entry)) (parts : list (N * (list N * memo * (list N * memo)))).
+Definition part := (list N * memo)%type.
+Definition outcomes (m : memo) := let (outcomes, _) := m in outcomes.
+Definition parts (m : memo) : list (N * (part * part)) := let (_, parts) := m in parts.
+
+Definition recall (m : memo) (c : N) (ts : stack) (s : N) : option known :=
+  match Map.find (outcomes m) c with None => None | Some l => assoc ts s l end.
+Definition remember (m : memo) (c : N) (ts : stack) (s : N) (k : known) : memo :=
+  let others := match Map.find (outcomes m) c with None => [] | Some l => l end in
+  Memo (Map.add (outcomes m) c ((ts, (s, fst k), snd k) :: others)) (parts m).
+
+Fixpoint parts_by (bit : N) (l : list (N * (part * part))) : option (part * part) :=
+  match l with
+  | [] => None
+  | (by_bit, both) :: more => if bit =? by_bit then Some both else parts_by bit more
+  end.
+Fixpoint with_parts (bit : N) (both : part * part) (l : list (N * (part * part)))
+  : list (N * (part * part)) :=
+  match l with
+  | [] => [(bit, both)]
+  | (by_bit, old) :: more =>
+      if bit =? by_bit then (bit, both) :: more else (by_bit, old) :: with_parts bit both more
+  end.
+Definition remember_parts (m : memo) (bit : N) (both : part * part) : memo :=
+  Memo (outcomes m) (with_parts bit both (parts m)).
+
+(** What the rules for a channel test: destinations, and sources with the destinations of the same
+    rule. It says what to try: that it suffices is seen when the rules are applied. *)
+Record tested := Tested { destinations : list pattern; sources : list (pattern * pattern) }.
+
+(** The bits of a source by which rules tell it from others: all that a pattern tests which fits it,
+    and one by which another one does not. *)
+Definition telling_bits (t : tested) (d : class) (s : N) : N :=
+  let with_bits bits (test : pattern * pattern) :=
+    let (destination, p) := test in
+    match fits_class destination d, fits_cube p (s, bits) with
+    | No, _ | _, No | _, Yes => bits
+    | _, Unknown =>
+        let different := N.land (N.lxor s (fst p)) (snd p) in
+        if different =? 0 then N.lor bits (snd p) else N.setbit bits (N.log2 different)
+    end in
+  fold_left with_bits (sources t) 0.
 
 (** What a switch may hold, and the tables of it for frames from one port. *)
 Definition held := (switch * list table)%type.
 
 Section Follow.
   (** [delivery]: frames have to reach whom they are for. Without it, all outcomes are the same:
-      nobody. [rules c]: for frames on channel [c]; [blank]: a memo of nothing. *)
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo).
+      nobody. [rules c]: for frames on channel [c]; [tests c]: what these test; [blank]: a memo of
+      nothing. *)
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+    (tests : N -> tested) (blank : memo).
 
   Definition owners_in (d : class) (owners : list N) : list N :=
     filter (fun h => in_class d (mac fab h)) owners.
+
+  Definition parts_of (m : memo) (d : class) (owners : list N) (bit : N) : part * part :=
+    match parts_by bit (parts m) with
+    | Some both => both
+    | None => ((owners_in (half false d bit) owners, blank),
+               (owners_in (half true d bit) owners, blank))
+    end.
 
   Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : answer (list (list out)) :=
     let (at_switch, port) := entering fab c in
@@ -307,15 +386,15 @@ Section Follow.
     collect with_version (rules c).
 
   (** [go] follows a frame on a channel. *)
-  Fixpoint follow_all (go : memo -> N -> stack -> option (memo * outcome)) (from : N) (m : memo)
-    (outs : list out) : option (memo * outcome) :=
+  Fixpoint follow_all (go : memo -> N -> stack -> option (memo * known)) (from : N) (m : memo)
+    (outs : list out) : option (memo * known) :=
     match outs with
-    | [] => Some (m, Exactly [])
+    | [] => Some (m, (0, Exactly []))
     | (Nowhere, _) :: more => follow_all go from m more
     | (ToHost h, ts) :: more =>
         match delivery, ts, follow_all go from m more with
         | false, _, rest => rest
-        | true, [], Some (m, Exactly l) => Some (m, Exactly (h :: l))
+        | true, [], Some (m, (bits, Exactly l)) => Some (m, (bits, Exactly (together (just h) l)))
         | _, _, _ => None
         end
     | (ToChannel c, ts) :: more =>
@@ -323,64 +402,72 @@ Section Follow.
         if (rank rk from <? next) && (next <=? bound rk) && negb (delivery && may_fail fab c) then
           match go m c ts with
           | None => None
-          | Some (m, o) =>
+          | Some (m, (bits, o)) =>
               match follow_all go from m more with
               | None => None
-              | Some (m, o') =>
-                  match outcome_and o o' with None => None | Some o => Some (m, o) end
+              | Some (m, (bits', o')) =>
+                  match outcome_and o o' with
+                  | None => None
+                  | Some o => Some (m, (N.lor bits bits', o))
+                  end
               end
           end
         else None
     end.
 
   (** All choices have to lead to the same receivers. *)
-  Fixpoint follow_each (go : memo -> N -> stack -> option (memo * outcome)) (from : N) (d : class)
-    (owners : list N) (m : memo) (choices : list (list out)) : option (memo * outcome) :=
+  Fixpoint follow_each (go : memo -> N -> stack -> option (memo * known)) (from : N) (d : class)
+    (owners : list N) (m : memo) (choices : list (list out)) : option (memo * known) :=
     match choices with
     | [] => None
     | [outs] => follow_all go from m outs
     | outs :: more =>
         match follow_all go from m outs with
         | None => None
-        | Some (m, o) =>
+        | Some (m, (bits, o)) =>
             match follow_each go from d owners m more with
             | None => None
-            | Some (m, o') =>
+            | Some (m, (bits', o')) =>
                 match join (mac fab) d d owners owners o o' with
                 | None => None
-                | Some o => Some (m, o)
+                | Some o => Some (m, (N.lor bits bits', o))
                 end
             end
         end
     end.
 
-  (** [owners]: the hosts whose address is in the class. *)
-  Fixpoint follow (fuel : nat) (d : class) (owners : list N) (s : pattern) (m : memo) (c : N)
-    (ts : stack) : option (memo * outcome) :=
-    match recall m c ts with
-    | Some o => Some (m, o)
+  (** A frame with the source [s]. [owners]: the hosts whose address is in the class. *)
+  Fixpoint follow (fuel : nat) (d : class) (owners : list N) (s : N) (m : memo) (c : N)
+    (ts : stack) : option (memo * known) :=
+    match recall m c ts s with
+    | Some k => Some (m, k)
     | None =>
         match fuel with
         | O => None
         | S fuel =>
-            match arrive c d s ts with
+            let bits := telling_bits (tests c) d s in
+            match arrive c d (s, bits) ts with
             | Refuse => None
             | Known choices =>
                 match follow_each (follow fuel d owners s) (queue_of fab c ts) d owners m choices
                 with
                 | None => None
-                | Some (m, o) => Some (remember m c ts o, o)
+                | Some (m, (bits', o)) =>
+                    let k := (N.lor bits bits', o) in Some (remember m c ts s k, k)
                 end
             | Divide p =>
-                let part d' := follow fuel d' (owners_in d' owners) s blank c ts in
-                let zero := half false d p in
-                let one := half true d p in
-                match part zero, part one with
-                | Some (_, o), Some (_, o') =>
-                    match join (mac fab) zero one (owners_in zero owners) (owners_in one owners) o o'
-                    with
+                let bit := dividing (destinations (tests c)) d p in
+                let (zero, one) := parts_of m d owners bit in
+                let go value part := follow fuel (half value d bit) (fst part) s (snd part) c ts in
+                match go false zero, go true one with
+                | Some (m0, (bits, o)), Some (m1, (bits', o')) =>
+                    match join (mac fab) (half false d bit) (half true d bit) (fst zero) (fst one)
+                            o o' with
                     | None => None
-                    | Some o => Some (remember m c ts o, o)
+                    | Some o =>
+                        let k := (N.lor bits bits', o) in
+                        let m := remember_parts m bit ((fst zero, m0), (fst one, m1)) in
+                        Some (remember m c ts s k, k)
                     end
                 | _, _ => None
                 end
@@ -391,64 +478,75 @@ End Follow.
 
 (** * What hosts send *)
 
+Module NOrder <: TotalLeBool.
+  Definition t := N.
+  Definition leb := N.leb.
+  Theorem leb_total : forall a b, leb a b = true \/ leb b a = true.
+  Proof. intros a b. unfold leb. rewrite !N.leb_le. apply N.le_ge_cases. Qed.
+End NOrder.
+Module NSort := Sort NOrder.
+
 Section Check.
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo)
-    (fuel : nat).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+    (tests : N -> tested) (blank : memo) (fuel : nat).
 
   (** Whether those who receive what a host sends to a class are those who are to: the owner of the
       address, unless it is the sender; for a class with the broadcast address, and none of a host,
-      all others. [everybody]: all hosts, sorted. *)
-  Definition receives (everybody : list N) (d : class) (owners : list N) (h : N) (o : outcome)
+      all others. [everybody]: all hosts. *)
+  Definition receives (everybody : ranges) (d : class) (owners : list N) (h : N) (o : outcome)
     : bool :=
-    let other r := negb (r =? h) in
     if in_class d (broadcast fab)
     then match owners, o with
-         | [], Exactly l => list_eqb (filter other everybody) (NSort.sort l)
+         | [], Exactly l => patterns_eqb (together (just h) l) everybody
          | _, _ => false
          end
-    else to_owner (filter other owners) o.
+    else match o with
+         | ToOwner => true
+         | Exactly _ => to_owner (filter (fun r => negb (r =? h)) owners) o
+         end.
 
-  (** What a host sends to a class. The memo belongs to the class, with sources [s]. *)
-  Fixpoint from_one (fuel' : nat) (everybody : list N) (s : pattern) (h : N) (d : class)
-    (owners : list N) (m : memo) : option memo :=
-    match arrive fab rules (from_host fab h) d (mac fab h, N.ones 48) [] with
+  (** What a host sends to a class. The memo belongs to the class. *)
+  Fixpoint from_one (fuel' : nat) (everybody : ranges) (h : N) (d : class) (owners : list N)
+    (m : memo) : option memo :=
+    let c := from_host fab h in
+    match arrive fab rules c d (mac fab h, N.ones 48) [] with
     | Refuse => None
     | Known choices =>
-        match follow_each delivery fab rk (follow delivery fab rk rules blank fuel d owners s)
-                (queue_of fab (from_host fab h) []) d owners m choices with
+        match follow_each delivery fab rk
+                (follow delivery fab rk rules tests blank fuel d owners (mac fab h))
+                (queue_of fab c []) d owners m choices with
         | None => None
-        | Some (m, o) => if negb delivery || receives everybody d owners h o then Some m else None
+        | Some (m, (_, o)) =>
+            if negb delivery || receives everybody d owners h o then Some m else None
         end
     | Divide p =>
         match fuel' with
         | O => None
         | S fuel' =>
-            let part d' := from_one fuel' everybody s h d' (owners_in fab d' owners) blank in
-            match part (half false d p), part (half true d p) with
-            | Some _, Some _ => Some m
+            let bit := dividing (destinations (tests c)) d p in
+            let (zero, one) := parts_of fab blank m d owners bit in
+            let go value part :=
+              from_one fuel' everybody h (half value d bit) (fst part) (snd part) in
+            match go false zero, go true one with
+            | Some m0, Some m1 => Some (remember_parts m bit ((fst zero, m0), (fst one, m1)))
             | _, _ => None
             end
         end
     end.
 
-  (** [any_source]: rules do not look at sources behind the first switch. *)
-  Fixpoint from_hosts (everybody : list N) (any_source : bool) (d : class) (owners : list N)
-    (m : memo) (senders : list N) : bool :=
+  Fixpoint from_hosts (everybody : ranges) (d : class) (owners : list N) (m : memo)
+    (senders : list N) : bool :=
     match senders with
     | [] => true
     | h :: more =>
-        let s := if any_source then (0, 0) else (mac fab h, N.ones 48) in
-        let m := if any_source then m else blank in
-        match from_one fuel everybody s h d owners m with
+        match from_one fuel everybody h d owners m with
         | None => false
-        | Some m => from_hosts everybody any_source d owners m more
+        | Some m => from_hosts everybody d owners m more
         end
     end.
 
-  Definition check_class (everybody : list N) (d : class) : bool :=
-    let owners := owners_in fab d (hosts fab) in
-    from_hosts everybody true d owners blank (hosts fab)
-    || from_hosts everybody false d owners blank (hosts fab).
+  Definition check_class (everybody : ranges) (d : class) : bool :=
+    from_hosts everybody d (owners_in fab d (hosts fab)) blank (hosts fab).
 End Check.
 
 (** The bit that most cubes test, of those undecided. Whoever has made the cubes by dividing has
@@ -487,24 +585,41 @@ Fixpoint exceptions_follow (classes : list class) : bool :=
       forallb (fun e => existsb (pattern_eqb e) (map fst more)) (snd c) && exceptions_follow more
   end.
 
-(** The tables for frames on a channel, prepared for those of a list. *)
+(** What switches may hold, for frames on a channel. *)
 Definition tables_of (fab : fabric) (c : N) : list held :=
   let (at_switch, port) := entering fab c in
   map (fun sw => (sw, map (rules_of_port port) (tables sw))) (versions fab at_switch).
 
-Definition prepare (fab : fabric) (bits : nat) (channels : list N) : Map.tree (list held) :=
-  fold_left (fun m c => Map.add m c (tables_of fab c)) channels (Map.empty bits).
+Definition tested_by (l : list held) : tested :=
+  let rules := concat (concat (flat_map snd l)) in
+  Tested (filter (fun p => negb (snd p =? 0)) (map r_dst rules))
+         (filter (fun test => negb (snd (snd test) =? 0)) (map (fun r => (r_dst r, r_src r)) rules)).
 
-Definition prepared (fab : fabric) (ready : Map.tree (list held)) (c : N) : list held :=
-  match Map.find ready c with Some l => l | None => tables_of fab c end.
+(** A function of channels, prepared for those of a list. *)
+Definition prepare {A} (f : N -> A) (bits : nat) (channels : list N) : Map.tree A :=
+  fold_left (fun m c => Map.add m c (f c)) channels (Map.empty bits).
+
+Definition prepared {A} (f : N -> A) (ready : Map.tree A) (c : N) : A :=
+  match Map.find ready c with Some x => x | None => f c end.
+
+(** Each number is above the one before it. *)
+Fixpoint ascending (l : list N) : bool :=
+  match l with
+  | x :: (y :: _) as more => (x <? y) && ascending more
+  | _ => true
+  end.
 
 (** [channels] may be any: it is quicker if these are all, numbered from 0. *)
 Definition check (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
   (classes : list class) : bool :=
   let bits := N.size_nat (N.of_nat (length channels)) in
-  let rules := prepared fab (prepare fab bits channels) in
+  let rules := prepared (tables_of fab) (prepare (tables_of fab) bits channels) in
+  let tests_of c := tested_by (rules c) in
+  let tests := prepared tests_of (prepare tests_of bits channels) in
   let everybody := NSort.sort (hosts fab) in
-  forallb (check_class delivery fab rk rules (Map.empty bits) fuel everybody) classes.
+  let all := fold_right (fun h => together (just h)) [] everybody in
+  ascending everybody
+  && forallb (check_class delivery fab rk rules tests (Memo (Map.empty bits) []) fuel all) classes.
 
 (** The same for every address of 48 bits. *)
 Definition check_all (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)

@@ -22,8 +22,10 @@ Extract Constant N.log2 =>
 Extract Constant N.clearbit => "fun (a:int) (b:int) -> a land (lnot (1 lsl b))".
 Extract Constant N.setbit => "fun (a:int) (b:int) -> a lor (1 lsl b)".
 Extract Constant N.ones => "fun (a:int) -> (1 lsl a) - 1".
+Extract Constant N.succ => "fun (a:int) -> a + 1".
+Extract Constant N.pred => "fun (a:int) -> if a = 0 then 0 else a - 1".
 Extract Constant N.of_nat => "fun (a:int) -> a".
 Extract Constant Nat.eqb => "fun (a:int) (b:int) -> a = b".
 Extract Constant Nat.ltb => "fun (a:int) (b:int) -> a < b".
 
-Extraction "extracted.ml" check_all arrive.
+Extraction "extracted.ml" check_all arrive dividing.

@@ -94,12 +94,26 @@ Proof.
   - intros N (F & _). eapply fits_cube_no; eassumption.
 Qed.
 
+(** A number that a pattern fits stands for those that agree with it. *)
+Lemma fits_agreeing v m x y : fits (v, m) x = true -> fits (x, m) y = true -> fits (v, m) y = true.
+Proof.
+  rewrite !fits_spec. cbn [fst snd]. intros One Two i Mask. now rewrite (Two i Mask), (One i Mask).
+Qed.
+
+Lemma fits_both v a b x :
+  fits (v, N.lor a b) x = true -> fits (v, a) x = true /\ fits (v, b) x = true.
+Proof.
+  rewrite !fits_spec. cbn [fst snd]. intros Both.
+  split; intros i Mask; apply Both; rewrite N.lor_spec, Mask; [easy|apply orb_true_r].
+Qed.
+
 (** The halves of a class contain what the class contains. *)
-Lemma halves_contain d p x : in_class d x = true -> exists one, in_class (half one d p) x = true.
+Lemma halves_contain d bit x :
+  in_class d x = true -> exists one, in_class (half one d bit) x = true.
 Proof.
   unfold in_class, half. destruct d as ((value, mask), exceptions). cbn [fst snd].
   rewrite andb_true_iff. intros (Fits & Excepted). rewrite fits_spec in Fits. cbn [fst snd] in Fits.
-  set (bit := N.log2 _). exists (N.testbit x bit). cbn [fst snd]. rewrite Excepted, andb_true_r.
+  exists (N.testbit x bit). cbn [fst snd]. rewrite Excepted, andb_true_r.
   apply fits_spec. cbn [fst snd]. intros i Mask. rewrite N.setbit_eqb in Mask.
   destruct (bit =? i) eqn:Same.
   - apply N.eqb_eq in Same. subst i.
@@ -560,18 +574,46 @@ End Outcomes.
 
 (** * Outcomes *)
 
-Lemma list_eqb_eq a : forall b, list_eqb a b = true -> a = b.
+Definition numbers (r : N * N) : list N :=
+  map N.of_nat (seq (N.to_nat (fst r)) (N.to_nat (snd r) - N.to_nat (fst r))).
+Definition members (l : ranges) : list N := flat_map numbers l.
+
+Lemma members_just h : members (just h) = [h].
 Proof.
-  induction a as [|x a IH]; intros [|y b]; cbn; try easy.
-  rewrite andb_true_iff, N.eqb_eq. intros (-> & H). now rewrite (IH _ H).
+  unfold members, just, numbers. cbn [flat_map fst snd]. rewrite N2Nat.inj_succ.
+  replace (S (N.to_nat h) - N.to_nat h)%nat with 1%nat by lia. cbn. now rewrite N2Nat.id.
 Qed.
 
-Lemma same_members_permuted a b : same_members a b = true -> Permutation a b.
+Lemma numbers_joined a b c : a <= b -> b <= c -> numbers (a, c) = numbers (a, b) ++ numbers (b, c).
 Proof.
-  unfold same_members. rewrite orb_true_iff. intros [Same|Same]; apply list_eqb_eq in Same.
-  - now subst.
-  - now rewrite (NSort.Permuted_sort a), Same, <- NSort.Permuted_sort.
+  intros One Two. unfold numbers. cbn [fst snd]. rewrite <- map_app.
+  replace (seq (N.to_nat b) (N.to_nat c - N.to_nat b))
+    with (seq (N.to_nat a + (N.to_nat b - N.to_nat a)) (N.to_nat c - N.to_nat b)) by (f_equal; lia).
+  rewrite <- seq_app. do 2 f_equal. lia.
 Qed.
+
+Lemma members_before r l : members (before r l) = numbers r ++ members l.
+Proof.
+  destruct l as [|(first, last) l]; [reflexivity|]. cbn [before].
+  destruct ((snd r =? first) && _ && _) eqn:Adjacent; [|reflexivity].
+  rewrite !andb_true_iff, N.eqb_eq, !N.leb_le in Adjacent.
+  destruct Adjacent as ((Last & One) & Two), r as (a, b). cbn [fst snd] in *. subst b.
+  cbn [members flat_map]. now rewrite (numbers_joined a first last), app_assoc.
+Qed.
+
+Lemma members_together a : forall b, Permutation (members (together a b)) (members a ++ members b).
+Proof.
+  induction a as [|r a IH]; [reflexivity|].
+  induction b as [|r' b IH_b]; cbn [together]; [now rewrite app_nil_r|].
+  destruct (fst r <? fst r'); rewrite members_before.
+  - rewrite IH. cbn [members flat_map]. now rewrite <- app_assoc.
+  - fold (together (r :: a)). cbn [together] in IH_b. rewrite IH_b.
+    change (members (r' :: b)) with (numbers r' ++ members b). rewrite !app_assoc.
+    apply Permutation_app_tail, Permutation_app_comm.
+Qed.
+
+(** From here on [members_together] says what it is. *)
+Opaque together.
 
 Section Descriptions.
   Variables (delivery : bool) (fab : fabric).
@@ -581,7 +623,7 @@ Section Descriptions.
   (** An outcome says who receives a frame to [d]: [to]. Without [delivery] it says nothing. *)
   Definition describes (o : outcome) (d : N) (to : list N) : Prop :=
     delivery = true ->
-    Permutation (match o with Exactly l => l | ToOwner => owners_of d (hosts fab) end) to.
+    Permutation (match o with Exactly l => members l | ToOwner => owners_of d (hosts fab) end) to.
 
   Lemma describes_same o d to to' : describes o d to -> describes o d to' ->
     delivery = true -> Permutation to to'.
@@ -616,9 +658,10 @@ Section Descriptions.
     destruct o as [l|]; [|now right].
     rewrite <- Owners. destruct owners as [|w [|w' owners]]; cbn [to_owner] in Check.
     - now left.
-    - destruct l as [|h [|h' l]]; try discriminate. apply N.eqb_eq in Check. subst h.
+    - destruct l as [|r [|r' l]]; try discriminate. apply pattern_eqb_eq in Check. subst r.
+      change [(w, N.succ w)] with (just w) in Describes. rewrite members_just in Describes.
       cbn. destruct (is_host fab d w); [now right|now left].
-    - now destruct l as [|h [|h' l]].
+    - now destruct l as [|r [|r' l]].
   Qed.
 
   Lemma only_address value d : value <= N.ones 48 -> d <= N.ones 48 ->
@@ -640,10 +683,11 @@ Section Descriptions.
   Proof.
     intros (Member & Address) Owners Check Describes Delivery. specialize (Describes Delivery).
     destruct o as [l|]; [|easy]. rewrite <- Owners.
-    destruct l as [|h [|h' l]], owners as [|w [|w' owners]]; try discriminate Check; [easy|].
+    destruct l as [|r [|r' l]], owners as [|w [|w' owners]]; try discriminate Check; [easy|].
     cbn [only_owner] in Check. rewrite !andb_true_iff in Check.
     destruct Check as (((Host & Mask) & Value) & Small).
-    apply N.eqb_eq in Host, Mask, Value. apply N.leb_le in Small. subst h.
+    apply N.eqb_eq in Mask, Value. apply N.leb_le in Small. apply pattern_eqb_eq in Host. subst r.
+    change [(w, N.succ w)] with (just w) in Describes. rewrite members_just in Describes.
     unfold in_class in Member. apply andb_true_iff in Member as (Fits & _).
     rewrite (surjective_pairing (fst dc)), Mask, Value in Fits.
     apply only_address in Fits; [|easy|easy]. subst d. cbn. unfold is_host.
@@ -654,8 +698,9 @@ Section Descriptions.
     describes a d to -> describes b d to' -> describes o d (to ++ to').
   Proof.
     intros Result A B Delivery. specialize (A Delivery). specialize (B Delivery).
-    rewrite <- A, <- B. destruct a as [[|h l]|], b as [[|h' l']|]; cbn in *; try discriminate;
-      injection Result as <-; rewrite ?app_nil_r; easy.
+    rewrite <- A, <- B.
+    destruct a as [[|r l]|], b as [[|r' l']|]; cbn [outcome_and] in Result; try discriminate;
+      injection Result as <-; try apply members_together; rewrite ?app_nil_r; reflexivity.
   Qed.
 
   Lemma join_describes dc dc' owners owners' a b o d to :
@@ -673,20 +718,19 @@ Section Descriptions.
       destruct One as [(Within & Owners & Describes)|(Within & Owners & Describes)];
         eapply only_owner_describes; eassumption. }
     destruct a as [l|], b as [l'|]; try now apply Both.
-    destruct (same_members l l') eqn:Equal; [|now apply Both].
-    apply same_members_permuted in Equal. injection Join as <-.
-    destruct One as [(_ & _ & Describes)|(_ & _ & Describes)]; [easy|].
-    intros Delivery. now rewrite Equal, (Describes Delivery).
+    destruct (patterns_eqb l l') eqn:Equal; [|now apply Both].
+    apply patterns_eqb_eq in Equal. subst l'. injection Join as <-.
+    now destruct One as [(_ & _ & Describes)|(_ & _ & Describes)].
   Qed.
 End Descriptions.
 
 (** * The search *)
 
 Section Search.
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo)
-    (sc : pattern).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+    (tests : N -> tested) (blank : memo).
   Hypotheses (Rules : forall c, rules c = tables_of fab c)
-    (Blank : forall c, Map.find blank c = None).
+    (Blank : forall c, Map.find (outcomes blank) c = None) (Undivided : parts blank = []).
 
   (** What becomes of a frame on a channel, and of one in its buffer. *)
   Definition ends (o : outcome) (d s c : N) (ts : stack) : Prop :=
@@ -694,13 +738,37 @@ Section Search.
   Definition all_end (o : outcome) (d s from : N) (outs : list out) : Prop :=
     exists k to, runs delivery fab rk d s from outs k to /\ describes delivery fab o d to.
 
-  (** Of frames to some addresses. *)
-  Definition memo_sound (addresses : N -> Prop) (m : memo) : Prop :=
-    forall c ts o, recall m c ts = Some o ->
-    forall d s, addresses d -> fits sc s = true -> ends o d s c ts.
+  (** An outcome of frames to some addresses, with the source [s] or one like it. *)
+  Definition ends_so (k : known) (addresses : N -> Prop) (s c : N) (ts : stack) : Prop :=
+    forall d s', addresses d -> fits (s, fst k) s' = true -> ends (snd k) d s' c ts.
 
-  Lemma memo_sound_empty addresses : memo_sound addresses blank.
-  Proof. intros c ts o Found. unfold recall in Found. now rewrite Blank in Found. Qed.
+  Definition inside (value : bool) (dc : class) (bit : N) (addresses : N -> Prop) (d : N) : Prop :=
+    addresses d /\ in_class (half value dc bit) d = true.
+
+  Definition chosen (value : bool) (both : part * part) : part :=
+    if value then snd both else fst both.
+
+  (** Of frames to some addresses of a class. *)
+  Inductive memo_sound : (N -> Prop) -> class -> memo -> Prop :=
+  | outcomes_sound (addresses : N -> Prop) dc m :
+      (forall c ts s k, recall m c ts s = Some k -> ends_so k addresses s c ts) ->
+      (forall bit both, parts_by bit (parts m) = Some both -> forall value,
+         has_owners fab (inside value dc bit addresses) (fst (chosen value both))
+         /\ memo_sound (inside value dc bit addresses) (half value dc bit)
+              (snd (chosen value both))) ->
+      memo_sound addresses dc m.
+
+  Definition part_sound (value : bool) (dc : class) (bit : N) (addresses : N -> Prop) (p : part)
+    : Prop :=
+    has_owners fab (inside value dc bit addresses) (fst p)
+    /\ memo_sound (inside value dc bit addresses) (half value dc bit) (snd p).
+
+  Lemma memo_sound_empty addresses dc : memo_sound addresses dc blank.
+  Proof.
+    constructor.
+    - intros c ts s k Found. unfold recall in Found. now rewrite Blank in Found.
+    - intros bit both Found. now rewrite Undivided in Found.
+  Qed.
 
   Lemma stack_eqb_eq a : forall b, stack_eqb a b = true -> a = b.
   Proof.
@@ -709,48 +777,81 @@ Section Search.
     intros ((-> & ->) & H). now rewrite (IH _ H).
   Qed.
 
-  Lemma recall_remember m c ts o c' ts' o' :
-    recall (remember m c ts o) c' ts' = Some o' ->
-    (c' = c /\ ts' = ts /\ o' = o) \/ recall m c' ts' = Some o'.
+  Lemma recall_remember m c ts s k c' ts' s' k' :
+    recall (remember m c ts s k) c' ts' s' = Some k' ->
+    (c' = c /\ ts' = ts /\ fits (s, fst k) s' = true /\ k' = k) \/ recall m c' ts' s' = Some k'.
   Proof.
-    unfold recall, remember.
-    destruct (Map.find (Map.add m c _) c') as [l|] eqn:Added; [|discriminate].
+    unfold recall, remember. cbn [outcomes].
+    destruct (Map.find (Map.add _ c _) c') as [l|] eqn:Added; [|discriminate].
     apply find_added in Added as [(-> & ->)|Old]; [|rewrite Old; now right]. cbn [assoc].
-    destruct (stack_eqb ts' ts) eqn:Same.
-    - intros Found. injection Found as <-. left. apply stack_eqb_eq in Same. easy.
-    - destruct (Map.find m c); [now right|discriminate].
+    destruct (stack_eqb ts' ts && fits (s, fst k) s') eqn:Same.
+    - intros Found. injection Found as <-. left. apply andb_true_iff in Same as (Same & Fits).
+      apply stack_eqb_eq in Same. destruct k. easy.
+    - destruct (Map.find (outcomes m) c); [now right|discriminate].
   Qed.
 
-  Lemma memo_sound_remember addresses m c ts o : memo_sound addresses m ->
-    (forall d s, addresses d -> fits sc s = true -> ends o d s c ts) ->
-    memo_sound addresses (remember m c ts o).
+  Lemma memo_sound_remember addresses dc m c ts s k : memo_sound addresses dc m ->
+    ends_so k addresses s c ts -> memo_sound addresses dc (remember m c ts s k).
   Proof.
-    intros Sound New c' ts' o' Found.
-    apply recall_remember in Found as [(-> & -> & ->)|Found]; [exact New|now apply (Sound c' ts')].
+    intros Sound New. destruct Sound as [addresses dc m Outcomes Parts]. constructor; [|exact Parts].
+    intros c' ts' s' k' Found.
+    apply recall_remember in Found as [(-> & -> & Fits & ->)|Found]; [|now apply Outcomes].
+    intros d x Address Like. apply New; [easy|]. now apply fits_agreeing with s'.
   Qed.
 
-  Definition sound (addresses : N -> Prop) (go : memo -> N -> stack -> option (memo * outcome))
-    : Prop :=
-    forall m c ts m' o, memo_sound addresses m -> go m c ts = Some (m', o) ->
-    memo_sound addresses m'
-    /\ forall d s, addresses d -> fits sc s = true -> ends o d s c ts.
-
-  Lemma follow_all_sound addresses go from : sound addresses go ->
-    forall outs m m' o, memo_sound addresses m ->
-    follow_all delivery fab rk go from m outs = Some (m', o) ->
-    memo_sound addresses m'
-    /\ forall d s, addresses d -> fits sc s = true -> all_end o d s from outs.
+  Lemma parts_by_with bit both bit' l :
+    parts_by bit' (with_parts bit both l) = if bit' =? bit then Some both else parts_by bit' l.
   Proof.
-    intros Go. induction outs as [|([h|c|], ts) outs IH]; intros m m' o Sound; cbn [follow_all].
+    induction l as [|(by_bit, old) l IH]; cbn [with_parts parts_by]; [reflexivity|].
+    destruct (bit =? by_bit) eqn:Here; cbn [parts_by].
+    - apply N.eqb_eq in Here. subst by_bit. now destruct (bit' =? bit).
+    - rewrite IH. destruct (bit' =? by_bit) eqn:There; [|reflexivity].
+      apply N.eqb_eq in There. subst bit'. now rewrite N.eqb_sym, Here.
+  Qed.
+
+  Lemma memo_sound_parts addresses dc m bit both : memo_sound addresses dc m ->
+    (forall value, part_sound value dc bit addresses (chosen value both)) ->
+    memo_sound addresses dc (remember_parts m bit both).
+  Proof.
+    intros Sound New. destruct Sound as [addresses dc m Outcomes Parts].
+    constructor; [exact Outcomes|]. intros bit' both' Found. cbn [parts remember_parts] in Found.
+    rewrite parts_by_with in Found. destruct (bit' =? bit) eqn:Same; [|now apply Parts].
+    apply N.eqb_eq in Same. subst bit'. injection Found as <-. exact New.
+  Qed.
+
+  Lemma parts_of_sound addresses dc m owners bit value : memo_sound addresses dc m ->
+    has_owners fab addresses owners ->
+    part_sound value dc bit addresses (chosen value (parts_of fab blank m dc owners bit)).
+  Proof.
+    intros Sound Owners. unfold parts_of. destruct (parts_by bit (parts m)) as [both|] eqn:Found.
+    - destruct Sound as [addresses dc m _ Parts]. now apply Parts.
+    - split; [|destruct value; apply memo_sound_empty].
+      destruct value; now apply has_owners_in.
+  Qed.
+
+  (** [go] follows frames with the source [s]. *)
+  Definition sound (addresses : N -> Prop) (dc : class) (s : N)
+    (go : memo -> N -> stack -> option (memo * known)) : Prop :=
+    forall m c ts m' k, memo_sound addresses dc m -> go m c ts = Some (m', k) ->
+    memo_sound addresses dc m' /\ ends_so k addresses s c ts.
+
+  Lemma follow_all_sound addresses dc s0 go from : sound addresses dc s0 go ->
+    forall outs m m' k0, memo_sound addresses dc m ->
+    follow_all delivery fab rk go from m outs = Some (m', k0) ->
+    memo_sound addresses dc m'
+    /\ forall d s, addresses d -> fits (s0, fst k0) s = true -> all_end (snd k0) d s from outs.
+  Proof.
+    intros Go. induction outs as [|([h|c|], ts) outs IH]; intros m m' k0 Sound; cbn [follow_all].
     - intros Result; injection Result as <- <-. split; [easy|].
       intros. exists 1, []. split; [constructor|intros _; reflexivity].
     - destruct delivery eqn:Delivery.
       + destruct ts; [|discriminate].
-        destruct (follow_all true fab rk go from m outs) as [(m1, [l|])|] eqn:Rest; try discriminate.
+        destruct (follow_all true fab rk go from m outs) as [(m1, (bits, [l|]))|] eqn:Rest; try discriminate.
         intros Result; injection Result as <- <-. destruct (IH _ _ _ Sound Rest) as (Sound' & End).
         split; [easy|]. intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
         exists (1 + k), (h :: to). split; [apply (runs_host _ _ _ _ _ _ h []), Run|].
-        intros Yes. specialize (Describes Yes). now constructor.
+        intros Yes. specialize (Describes Yes). cbn [snd] in *.
+        rewrite members_together, members_just. now constructor.
       + intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
         intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & _).
         exists (1 + k), (untagged ts h ++ to). split; [apply runs_host, Run|]. unfold describes. congruence.
@@ -759,15 +860,15 @@ Section Search.
       apply N.ltb_lt in Rises. apply N.leb_le in Bounded.
       assert (Reliable : delivery = true -> may_fail fab c = false).
       { intros Delivery. rewrite Delivery in Sure. now apply negb_true_iff in Sure. }
-      destruct (go m c ts) as [(m1, o1)|] eqn:First; [|discriminate].
-      destruct (follow_all delivery fab rk go from m1 outs) as [(m2, o2)|] eqn:Rest; [|discriminate].
+      destruct (go m c ts) as [(m1, (bits1, o1))|] eqn:First; [|discriminate].
+      destruct (follow_all delivery fab rk go from m1 outs) as [(m2, (bits2, o2))|] eqn:Rest; [|discriminate].
       destruct (outcome_and o1 o2) as [o3|] eqn:And; [|discriminate].
       intros Result; injection Result as <- <-.
       destruct (Go _ _ _ _ _ Sound First) as (Sound1 & End1).
       destruct (IH _ _ _ Sound1 Rest) as (Sound2 & End2).
-      split; [easy|]. intros d s Hd Hs.
-      destruct (End1 d s Hd Hs) as (k1 & to1 & Run1 & Describes1).
-      destruct (End2 d s Hd Hs) as (k2 & to2 & Run2 & Describes2).
+      split; [easy|]. intros d s Hd Hs. apply fits_both in Hs as (Hs1 & Hs2).
+      destruct (End1 d s Hd Hs1) as (k1 & to1 & Run1 & Describes1).
+      destruct (End2 d s Hd Hs2) as (k2 & to2 & Run2 & Describes2).
       exists (1 + k1 + k2), (to1 ++ to2). split; [now apply runs_channel|].
       now apply (outcome_and_describes delivery fab o1 o2).
     - intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
@@ -781,31 +882,32 @@ Section Search.
       exists k' to', k' <= k /\ (delivery = true -> Permutation to' to)
         /\ runs delivery fab rk d s from outs k' to'.
 
-  Lemma follow_each_sound dc (addresses : N -> Prop) owners go from : sound addresses go ->
+  Lemma follow_each_sound dc (addresses : N -> Prop) s0 owners go from :
+    sound addresses dc s0 go ->
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    forall choices m m' o, memo_sound addresses m ->
-    follow_each delivery fab rk go from dc owners m choices = Some (m', o) ->
-    memo_sound addresses m' /\ choices <> []
-    /\ forall d s, addresses d -> fits sc s = true -> choices_end o d s from choices.
+    forall choices m m' k, memo_sound addresses dc m ->
+    follow_each delivery fab rk go from dc owners m choices = Some (m', k) ->
+    memo_sound addresses dc m' /\ choices <> []
+    /\ forall d s, addresses d -> fits (s0, fst k) s = true -> choices_end (snd k) d s from choices.
   Proof.
     intros Go Class Owners. induction choices as [|outs choices IH]; [easy|].
-    intros m m' o Sound. cbn [follow_each].
-    destruct (follow_all delivery fab rk go from m outs) as [(m1, o1)|] eqn:First.
+    intros m m' k0 Sound. cbn [follow_each].
+    destruct (follow_all delivery fab rk go from m outs) as [(m1, (bits1, o1))|] eqn:First.
     2: now destruct choices.
-    destruct (follow_all_sound _ _ _ Go _ _ _ _ Sound First) as (Sound1 & End1).
+    destruct (follow_all_sound _ _ _ _ _ Go _ _ _ _ Sound First) as (Sound1 & End1).
     destruct choices as [|outs2 choices].
     - intros Result. injection Result as <- <-. split; [easy|]. split; [easy|].
       intros d s Address Source. destruct (End1 d s Address Source) as (k & to & Runs & Describes).
       exists k, to. split; [easy|]. intros outs' [<-|[]]. exists k, to. split; [lia|]. easy.
     - set (more := outs2 :: choices) in *. clearbody more.
-      destruct (follow_each delivery fab rk go from dc owners m1 more) as [(m2, o2)|] eqn:Rest;
+      destruct (follow_each delivery fab rk go from dc owners m1 more) as [(m2, (bits2, o2))|] eqn:Rest;
         [|discriminate].
       destruct (join (mac fab) dc dc owners owners o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result. injection Result as <- <-.
       destruct (IH _ _ _ Sound1 Rest) as (Sound2 & _ & End2). split; [easy|]. split; [easy|].
-      intros d s Address Source.
-      destruct (End1 d s Address Source) as (k1 & to1 & Runs1 & Describes1).
-      destruct (End2 d s Address Source) as (k2 & to2 & Describes2 & Runs2).
+      intros d s Address Source. apply fits_both in Source as (Source1 & Source2).
+      destruct (End1 d s Address Source1) as (k1 & to1 & Runs1 & Describes1).
+      destruct (End2 d s Address Source2) as (k2 & to2 & Describes2 & Runs2).
       assert (One : describes delivery fab o3 d to1).
       { eapply join_describes; [exact Join|left].
         split; [now apply Class|]. split; [now apply Owners|easy]. }
@@ -819,57 +921,63 @@ Section Search.
         now apply describes_same with delivery fab o3 d.
   Qed.
 
-  Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners,
+  Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners s,
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    sound addresses (follow delivery fab rk rules blank fuel dc owners sc).
+    sound addresses dc s (follow delivery fab rk rules tests blank fuel dc owners s).
   Proof.
-    induction fuel as [|fuel IH]; intros dc addresses owners Class Owners m c ts m' o Sound;
-      cbn [follow]; destruct (recall m c ts) as [o0|] eqn:Found.
-    1, 3: intros Result; injection Result as <- <-; split; [easy|now apply (Sound c ts)].
+    induction fuel as [|fuel IH]; intros dc addresses owners s Class Owners m c ts m' k0 Sound;
+      cbn [follow]; destruct (recall m c ts s) as [k1|] eqn:Found.
+    1, 3: intros Result; injection Result as <- <-; split; [easy|];
+      destruct Sound as [addresses dc m Outcomes _]; now apply Outcomes.
     1: discriminate.
-    destruct (arrive fab rules c dc sc ts) as [choices|p|] eqn:Arrive; [| |discriminate].
-    - destruct (follow_each _ _ _ (follow delivery fab rk rules blank fuel dc owners sc) (queue_of fab c ts) dc
-                  owners m choices) as [(m1, o1)|] eqn:Rest; [|discriminate].
+    cbv zeta. set (bits := telling_bits _ _ _). set (bit := dividing _ _).
+    destruct (arrive fab rules c dc (s, bits) ts) as [choices|p|] eqn:Arrive; [| |discriminate].
+    - destruct (follow_each _ _ _ (follow delivery fab rk rules tests blank fuel dc owners s)
+                  (queue_of fab c ts) dc owners m choices) as [(m1, (bits1, o1))|] eqn:Rest;
+        [|discriminate].
       intros Result; injection Result as <- <-.
-      destruct (follow_each_sound _ _ _ _ _ (IH _ _ _ Class Owners) Class Owners _ _ _ _ Sound Rest)
-        as (Sound1 & Some_choice & End).
-      assert (Ends : forall d s, addresses d -> fits sc s = true -> ends o1 d s c ts).
-      { intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Describes & Runs).
+      destruct (follow_each_sound _ _ _ _ _ _ (IH _ _ _ s Class Owners) Class Owners _ _ _ _ Sound
+                  Rest) as (Sound1 & Some_choice & End).
+      assert (Ends : ends_so (N.lor bits bits1, o1) addresses s c ts).
+      { intros d s' Hd Like. apply fits_both in Like as (Hs & Hs1).
+        destruct (End d s' Hd Hs1) as (k & to & Describes & Runs).
         destruct (Class d Hd) as (Member & _).
-        destruct (arrive_sound dc sc d s Member Hs _ _ _ _ _ (Rules c) Arrive)
+        destruct (arrive_sound dc (s, bits) d s' Member Hs _ _ _ _ _ (Rules c) Arrive)
           as (Defined & Possible & Only).
         exists k, to. split; [|easy]. constructor; [easy| |].
         - destruct choices as [|outs choices]; [easy|]. exists outs. apply Possible. now left.
         - intros outs Arrives. apply Runs. now apply Only. }
       split; [now apply memo_sound_remember|exact Ends].
-    - cbv zeta.
-      destruct (follow _ _ _ _ _ fuel (half false dc p) _ _ _ _ _) as [(m1, o1)|] eqn:Zero;
+    - specialize (parts_of_sound addresses dc m owners (bit p)) as Part.
+      destruct (parts_of fab blank m dc owners (bit p)) as (zero, one) eqn:Parts.
+      assert (Zero_part := Part false Sound Owners). assert (One_part := Part true Sound Owners).
+      clear Part. unfold part_sound, chosen in Zero_part, One_part. cbn [fst snd] in Zero_part, One_part.
+      destruct (follow _ _ _ _ _ _ fuel (half false dc _) _ _ _ _ _) as [(m1, (bits1, o1))|] eqn:Zero;
         [|discriminate].
-      destruct (follow _ _ _ _ _ fuel (half true dc p) _ _ _ _ _) as [(m2, o2)|] eqn:One;
+      destruct (follow _ _ _ _ _ _ fuel (half true dc _) _ _ _ _ _) as [(m2, (bits2, o2))|] eqn:One;
         [|discriminate].
       destruct (join _ _ _ _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result; injection Result as <- <-.
-      assert (Part : forall part m0 o0,
-        follow delivery fab rk rules blank fuel part (owners_in fab part owners) sc blank c ts
-          = Some (m0, o0) ->
-        forall d s, addresses d -> in_class part d = true -> fits sc s = true -> ends o0 d s c ts).
-      { intros part m0 o0 Follow d s Hd Member Hs.
-        destruct (IH part (fun d => addresses d /\ in_class part d = true)
-                    (owners_in fab part owners))
-          with (2 := has_owners_in fab addresses part owners Owners) (4 := Follow) as (_ & Ends).
-        - intros d' (Address & In_part). split; [easy|]. now apply Class.
-        - apply memo_sound_empty; exact Blank.
-        - now apply Ends. }
-      assert (Ends : forall d s, addresses d -> fits sc s = true -> ends o3 d s c ts).
-      { intros d s Hd Hs. destruct (Class d Hd) as (In_class & Address).
-        destruct (halves_contain dc p d In_class) as ([|] & Member).
-        - destruct (Part _ _ _ One d s Hd Member Hs) as (k & to & Run & Describes).
+      assert (In_part : forall value d, inside value dc (bit p) addresses d ->
+        within (half value dc (bit p)) d).
+      { intros value d (Address & Member). split; [easy|]. now apply Class. }
+      destruct Zero_part as (Zero_owners & Zero_sound), One_part as (One_owners & One_sound).
+      destruct (IH _ _ _ s (In_part false) Zero_owners _ _ _ _ _ Zero_sound Zero)
+        as (Zero_sound1 & Zero_ends).
+      destruct (IH _ _ _ s (In_part true) One_owners _ _ _ _ _ One_sound One)
+        as (One_sound1 & One_ends).
+      assert (Ends : ends_so (N.lor bits1 bits2, o3) addresses s c ts).
+      { intros d s' Hd Like. apply fits_both in Like as (Like1 & Like2).
+        destruct (Class d Hd) as (In_class & Address).
+        destruct (halves_contain dc (bit p) d In_class) as ([|] & Member).
+        - destruct (One_ends d s') as (k & to & Run & Describes); [easy|easy|].
           exists k, to. split; [easy|]. eapply join_describes; [exact Join|right].
-          split; [easy|]. split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners).
-        - destruct (Part _ _ _ Zero d s Hd Member Hs) as (k & to & Run & Describes).
+          split; [easy|]. split; [now apply One_owners|easy].
+        - destruct (Zero_ends d s') as (k & to & Run & Describes); [easy|easy|].
           exists k, to. split; [easy|]. eapply join_describes; [exact Join|left].
-          split; [easy|]. split; [|easy]. now apply (has_owners_in fab addresses _ owners Owners). }
-      split; [now apply memo_sound_remember|exact Ends].
+          split; [easy|]. split; [now apply Zero_owners|easy]. }
+      split; [|exact Ends]. apply memo_sound_remember; [|exact Ends].
+      apply memo_sound_parts; [exact Sound|]. intros [|]; now split.
   Qed.
 End Search.
 
@@ -885,10 +993,11 @@ Proof.
 Qed.
 
 Section Sent.
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held) (blank : memo)
-    (fuel : nat).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+    (tests : N -> tested) (blank : memo) (fuel : nat) (everybody : ranges).
   Hypotheses (Rules : forall c, rules c = tables_of fab c)
-    (Blank : forall c, Map.find blank c = None).
+    (Blank : forall c, Map.find (outcomes blank) c = None) (Undivided : parts blank = [])
+    (Everybody : Permutation (members everybody) (hosts fab)) (Once : NoDup (hosts fab)).
 
   (** What is known of a frame that a host may send. *)
   Definition followed (h d : N) : Prop :=
@@ -900,8 +1009,6 @@ Section Sent.
          /\ runs delivery fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k' to')
       /\ (delivery = true -> forall w, wanted fab h d = Some w -> Permutation w to).
 
-  Let everybody := NSort.sort (hosts fab).
-
   Lemma owners_of_others h d l : (mac fab h =? d) = false ->
     owners_of fab d (filter (fun r => negb (r =? h)) l) = owners_of fab d l.
   Proof.
@@ -911,19 +1018,28 @@ Section Sent.
     - now rewrite IH.
   Qed.
 
+  Lemma others_only h l : ~ In h l -> filter (fun r => negb (r =? h)) l = l.
+  Proof.
+    induction l as [|r l IH]; [easy|]. cbn [In filter]. intros Absent.
+    destruct (r =? h) eqn:Same; [apply N.eqb_eq in Same; tauto|]. cbn [negb]. f_equal. tauto.
+  Qed.
+
   Lemma receives_sound dc owners h o d to :
     in_class dc d = true -> owners_of fab d owners = owners_of fab d (hosts fab) ->
     receives fab everybody dc owners h o = true -> describes delivery fab o d to ->
     delivery = true -> forall w, wanted fab h d = Some w -> Permutation w to.
   Proof.
     intros Member Owners Receives Describes Delivery w Wanted.
-    unfold receives in Receives. cbv zeta in Receives. unfold wanted in Wanted.
+    unfold receives in Receives. unfold wanted in Wanted.
     destruct (d =? broadcast fab) eqn:Broadcast.
     - apply N.eqb_eq in Broadcast. subst d. rewrite Member in Receives. injection Wanted as <-.
       destruct owners; [|discriminate]. destruct o as [l|]; [|discriminate].
-      specialize (Describes Delivery). apply list_eqb_eq in Receives.
-      rewrite <- Describes, (NSort.Permuted_sort l), <- Receives.
-      apply permutation_filter, NSort.Permuted_sort.
+      specialize (Describes Delivery). apply patterns_eqb_eq in Receives.
+      assert (All : Permutation (h :: to) (hosts fab)).
+      { rewrite <- Everybody, <- Receives, members_together, members_just, <- Describes. easy. }
+      rewrite <- (permutation_filter _ _ _ All). cbn [filter]. rewrite N.eqb_refl. cbn [negb].
+      apply Permutation_sym in All. apply (Permutation_NoDup All), NoDup_cons_iff in Once as (Absent & _).
+      now rewrite others_only.
     - destruct (mac fab h =? d) eqn:Own; [discriminate|].
       fold (owners_of fab d (hosts fab)) in Wanted.
       assert (Owned : owners_of fab d (hosts fab) <> [] /\ w = owners_of fab d (hosts fab)).
@@ -931,33 +1047,34 @@ Section Sent.
       destruct Owned as (Owned & ->). clear Wanted.
       destruct (in_class dc (broadcast fab)).
       { destruct owners; [|discriminate]. cbn in Owners. now rewrite <- Owners in Owned. }
-      apply (to_owner_describes delivery fab _ o d to) in Receives; [now destruct Receives| |easy|easy].
+      destruct o as [l|]; [|exact (Describes Delivery)].
+      apply (to_owner_describes delivery fab _ (Exactly l) d to) in Receives;
+        [now destruct Receives| |easy|easy].
       now rewrite owners_of_others.
   Qed.
 
-  Lemma from_one_sound sc h fuel' : fits sc (mac fab h) = true ->
-    forall dc (addresses : N -> Prop) owners m m',
+  Lemma from_one_sound h fuel' : forall dc (addresses : N -> Prop) owners m m',
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    memo_sound delivery fab rk sc addresses m ->
-    from_one delivery fab rk rules blank fuel fuel' everybody sc h dc owners m = Some m' ->
-    memo_sound delivery fab rk sc addresses m' /\ forall d, addresses d -> followed h d.
+    memo_sound delivery fab rk addresses dc m ->
+    from_one delivery fab rk rules tests blank fuel fuel' everybody h dc owners m = Some m' ->
+    memo_sound delivery fab rk addresses dc m' /\ forall d, addresses d -> followed h d.
   Proof.
-    intros Source. set (own := (mac fab h, N.ones 48)).
-    assert (Sent : forall dc (addresses : N -> Prop) owners m m1 o choices,
+    set (own := (mac fab h, N.ones 48)).
+    assert (Sent : forall dc (addresses : N -> Prop) owners m m1 bits o choices,
       (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-      memo_sound delivery fab rk sc addresses m ->
+      memo_sound delivery fab rk addresses dc m ->
       arrive fab rules (from_host fab h) dc own [] = Known choices ->
-      follow_each delivery fab rk (follow delivery fab rk rules blank fuel dc owners sc)
-        (queue_of fab (from_host fab h) []) dc owners m choices = Some (m1, o) ->
+      follow_each delivery fab rk (follow delivery fab rk rules tests blank fuel dc owners (mac fab h))
+        (queue_of fab (from_host fab h) []) dc owners m choices = Some (m1, (bits, o)) ->
       negb delivery || receives fab everybody dc owners h o = true ->
-      memo_sound delivery fab rk sc addresses m1 /\ forall d, addresses d -> followed h d).
-    { intros dc addresses owners m m1 o choices Class Owners Sound Arrive Follow Receives.
-      assert (Search := follow_sound delivery fab rk rules blank sc Rules Blank fuel dc addresses owners
-                          Class Owners).
+      memo_sound delivery fab rk addresses dc m1 /\ forall d, addresses d -> followed h d).
+    { intros dc addresses owners m m1 bits o choices Class Owners Sound Arrive Follow Receives.
+      assert (Search := follow_sound delivery fab rk rules tests blank Rules Blank Undivided fuel dc
+                          addresses owners (mac fab h) Class Owners).
       destruct (follow_each_sound _ _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
         as (Sound1 & Some_choice & End).
       split; [easy|]. intros d Address.
-      destruct (End d (mac fab h) Address Source) as (k & to & Describes & Runs).
+      destruct (End d (mac fab h) Address (fits_self _ _)) as (k & to & Describes & Runs).
       destruct (Class d Address) as (Member & _).
       destruct (arrive_sound dc own d (mac fab h) Member (fits_self _ _) _ _ _ _ _ (Rules _) Arrive)
         as (Defined & Possible & Only).
@@ -967,54 +1084,56 @@ Section Sent.
         intros Delivery. rewrite Delivery in Receives.
         exact (receives_sound dc owners h o d to Member (Owners d Address) Receives Describes Delivery). }
     induction fuel' as [|fuel' IH]; intros dc addresses owners m m' Class Owners Sound;
-      cbn [from_one]; fold own;
+      cbn [from_one]; cbv zeta; fold own;
       destruct (arrive fab rules (from_host fab h) dc own []) as [choices|p|] eqn:Arrive;
       try discriminate.
-    1, 2: destruct (follow_each delivery fab rk _ _ _ _ m choices) as [(m1, o)|] eqn:Follow; [|discriminate];
+    1, 2: destruct (follow_each delivery fab rk _ _ _ _ m choices) as [(m1, (bits, o))|] eqn:Follow;
+      [|discriminate];
       destruct (negb delivery || receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
-      intros Result; injection Result as <-; now apply (Sent dc addresses owners m m1 o choices).
-    destruct (from_one _ _ _ _ _ _ fuel' _ _ _ (half false dc p) _ _) as [m1|] eqn:Zero; [|discriminate].
-    destruct (from_one _ _ _ _ _ _ fuel' _ _ _ (half true dc p) _ _) as [m2|] eqn:One; [|discriminate].
-    intros Result. injection Result as <-. split; [easy|]. intros d Address.
-    assert (Part : forall part m0,
-      from_one delivery fab rk rules blank fuel fuel' everybody sc h part (owners_in fab part owners) blank = Some m0 ->
-      in_class part d = true -> followed h d).
-    { intros part m0 Checked Member.
-      destruct (IH part (fun d => addresses d /\ in_class part d = true) (owners_in fab part owners))
-        with (2 := has_owners_in fab addresses part owners Owners) (4 := Checked) as (_ & Followed).
-      - intros d' (Address' & In_part). split; [easy|]. now apply Class.
-      - apply memo_sound_empty; exact Blank.
-      - now apply Followed. }
-    destruct (halves_contain dc p d) as ([|] & Member); [now apply Class| |].
-    - exact (Part _ _ One Member).
-    - exact (Part _ _ Zero Member).
+      intros Result; injection Result as <-; now apply (Sent dc addresses owners m m1 bits o choices).
+    set (bit := dividing _ _ _).
+    specialize (parts_of_sound delivery fab rk blank Blank Undivided addresses dc m owners bit) as Part.
+    destruct (parts_of fab blank m dc owners bit) as (zero, one) eqn:Parts.
+    destruct (Part false Sound Owners) as (Zero_owners & Zero_sound).
+    destruct (Part true Sound Owners) as (One_owners & One_sound).
+    clear Part. cbn [chosen fst snd] in Zero_owners, Zero_sound, One_owners, One_sound.
+    destruct (from_one _ _ _ _ _ _ _ fuel' _ _ (half false dc bit) _ _) as [m1|] eqn:Zero; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ _ fuel' _ _ (half true dc bit) _ _) as [m2|] eqn:One; [|discriminate].
+    intros Result. injection Result as <-.
+    assert (In_part : forall value d, inside value dc bit addresses d -> within (half value dc bit) d).
+    { intros value d (Address & Member). split; [easy|]. now apply Class. }
+    destruct (IH _ _ _ _ _ (In_part false) Zero_owners Zero_sound Zero) as (Zero_sound1 & Zero_followed).
+    destruct (IH _ _ _ _ _ (In_part true) One_owners One_sound One) as (One_sound1 & One_followed).
+    split.
+    - apply memo_sound_parts; [exact Sound|]. intros [|]; now split.
+    - intros d Address. destruct (halves_contain dc bit d) as ([|] & Member); [now apply Class| |].
+      + now apply One_followed.
+      + now apply Zero_followed.
   Qed.
 
-  Lemma from_hosts_sound any dc (addresses : N -> Prop) owners :
+  Lemma from_hosts_sound dc (addresses : N -> Prop) owners :
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    forall senders m, (any = true -> memo_sound delivery fab rk (0, 0) addresses m) ->
-    from_hosts delivery fab rk rules blank fuel everybody any dc owners m senders = true ->
+    forall senders m, memo_sound delivery fab rk addresses dc m ->
+    from_hosts delivery fab rk rules tests blank fuel everybody dc owners m senders = true ->
     forall h, In h senders -> forall d, addresses d -> followed h d.
   Proof.
     intros Class Owners. induction senders as [|h senders IH]; [easy|].
-    intros m Sound. cbn [from_hosts]. cbv zeta.
+    intros m Sound. cbn [from_hosts].
     destruct (from_one _ _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
     intros Rest. eapply from_one_sound in One as (Sound1 & Followed); try eassumption.
-    - intros h' [<-|Member]; [exact Followed|]. apply (IH m1); [|easy|easy]. intros ->. exact Sound1.
-    - destruct any; [apply fits_any|apply fits_self].
-    - destruct any; [now apply Sound|apply memo_sound_empty; exact Blank].
+    intros h' [<-|Member]; [exact Followed|]. now apply (IH m1).
   Qed.
 
-  Lemma check_class_sound dc : check_class delivery fab rk rules blank fuel everybody dc = true ->
+  Lemma check_class_sound dc :
+    check_class delivery fab rk rules tests blank fuel everybody dc = true ->
     forall d h, within dc d -> In h (hosts fab) -> followed h d.
   Proof.
-    unfold check_class. cbv zeta. intros Check d h Within Host.
+    unfold check_class. intros Check d h Within Host.
     assert (Owners : has_owners fab (within dc) (owners_in fab dc (hosts fab))).
     { intros d' (Member & Address).
       now apply (has_owners_in fab (fun d => d <= N.ones 48) dc (hosts fab)). }
-    apply orb_true_iff in Check as [Check|Check];
-      eapply from_hosts_sound with (addresses := within dc) in Check; eauto; cbn; try easy.
-    intros _. now apply memo_sound_empty.
+    eapply from_hosts_sound with (addresses := within dc) in Check; eauto.
+    now apply memo_sound_empty.
   Qed.
 End Sent.
 
@@ -1313,27 +1432,52 @@ Qed.
 
 (** * The theorems *)
 
-Lemma prepared_sound fab bits channels c : prepared fab (prepare fab bits channels) c = tables_of fab c.
+Lemma prepared_sound A (f : N -> A) bits channels c : prepared f (prepare f bits channels) c = f c.
 Proof.
   unfold prepared, prepare.
-  assert (Sound : forall ready, (forall l, Map.find ready c = Some l -> l = tables_of fab c) ->
-    forall l, Map.find
-      (fold_left (fun m c => Map.add m c (tables_of fab c)) channels ready) c = Some l ->
-    l = tables_of fab c).
+  assert (Sound : forall ready, (forall x, Map.find ready c = Some x -> x = f c) ->
+    forall x, Map.find (fold_left (fun m c => Map.add m c (f c)) channels ready) c = Some x ->
+    x = f c).
   { induction channels as [|c' more IH]; [easy|]. intros ready Ready. cbn [fold_left]. apply IH.
-    intros l Found. apply find_added in Found as [(-> & ->)|Old]; [easy|now apply Ready]. }
-  destruct (Map.find _ c) as [l|] eqn:Found; [|reflexivity].
-  apply Sound in Found; [easy|]. intros l'. now rewrite find_empty.
+    intros x Found. apply find_added in Found as [(-> & ->)|Old]; [easy|now apply Ready]. }
+  destruct (Map.find _ c) as [x|] eqn:Found; [|reflexivity].
+  apply Sound in Found; [easy|]. intros x'. now rewrite find_empty.
+Qed.
+
+Lemma ascending_once l : ascending l = true -> NoDup l.
+Proof.
+  enough (Above : ascending l = true -> NoDup l /\ forall x more y, l = x :: more -> In y more -> x < y)
+    by (intros Ascending; now apply Above).
+  induction l as [|x l IH]; intros Ascending; [split; [constructor|easy]|].
+  destruct l as [|y l].
+  - split; [now repeat constructor|]. intros x' more z Split. now injection Split as <- <-.
+  - cbn [ascending] in Ascending. apply andb_true_iff in Ascending as (Less & Ascending).
+    apply N.ltb_lt in Less. destruct (IH Ascending) as (Once & Above).
+    assert (All : forall z, In z (y :: l) -> x < z).
+    { intros z [<-|Member]; [easy|]. apply N.lt_trans with y; [easy|]. now apply (Above y l). }
+    split.
+    + constructor; [|easy]. intros Member. apply All in Member. now apply N.lt_irrefl in Member.
+    + intros x' more z Split. injection Split as <- <-. apply All.
+Qed.
+
+Lemma members_all l : Permutation (members (fold_right (fun h => together (just h)) [] l)) l.
+Proof.
+  induction l as [|h l IH]; [reflexivity|]. cbn [fold_right].
+  rewrite members_together, members_just, IH. reflexivity.
 Qed.
 
 Lemma checked_followed delivery fab rk fuel channels classes :
   check delivery fab rk fuel channels classes = true ->
   forall h d c, In h (hosts fab) -> In c classes -> within c d -> followed delivery fab rk h d.
 Proof.
-  unfold check. cbv zeta. rewrite forallb_forall. intros Checked h d c Host Class Within.
-  eapply check_class_sound; [| |exact (Checked c Class)|exact Within|exact Host].
+  unfold check. cbv zeta. rewrite andb_true_iff, forallb_forall.
+  intros (Ascending & Checked) h d c Host Class Within. assert (Sorted := NSort.Permuted_sort (hosts fab)).
+  eapply check_class_sound with (6 := Checked c Class); [| | | | |exact Within|exact Host].
   - intros c'. apply prepared_sound.
   - apply find_empty.
+  - reflexivity.
+  - now rewrite members_all, <- Sorted.
+  - apply (Permutation_NoDup (Permutation_sym Sorted)). now apply ascending_once.
 Qed.
 
 Lemma small d : d < 2 ^ 48 -> d <= N.ones 48.

@@ -35,6 +35,10 @@ module Pos =
 
 module N =
  struct
+  let succ = fun (a:int) -> a + 1
+
+  let pred = fun (a:int) -> if a = 0 then 0 else a - 1
+
   let eqb = fun (a:int) (b:int) -> a = b
 
   let leb = fun (a:int) (b:int) -> a <= b
@@ -66,6 +70,10 @@ module N =
   let ones = fun (a:int) -> (1 lsl a) - 1
  end
 
+let rec concat = function
+| [] -> []
+| x :: l0 -> app x (concat l0)
+
 let rec map f = function
 | [] -> []
 | a :: t0 -> (f a) :: (map f t0)
@@ -78,6 +86,10 @@ let rec fold_left f l a0 =
   match l with
   | [] -> a0
   | b :: t0 -> fold_left f t0 (f a0 b)
+
+let rec fold_right f a0 = function
+| [] -> a0
+| b :: t0 -> f b (fold_right f a0 t0)
 
 let rec existsb f = function
 | [] -> false
@@ -100,6 +112,10 @@ let rec seq start len =
     (fun _ -> [])
     (fun len0 -> start :: (seq (Stdlib.Int.succ start) len0))
     len
+
+type tag = int * int
+
+type stack = tag list
 
 let vid = function
 | [] -> 0
@@ -503,14 +519,90 @@ let rec handle sw port d s l at_table target0 meta ts =
           | Refuse -> Refuse)
     else handle sw port d s l0 (Stdlib.Int.succ at_table) target0 meta ts
 
-let half one d p =
+let half one d bit =
   let (value, mask) = Stdlib.fst d in
-  let bit = N.log2 (N.ldiff (Stdlib.snd p) mask) in
   (((if one then N.setbit value bit else N.clearbit value bit),
   (N.setbit mask bit)), (Stdlib.snd d))
 
+let rec count most bits =
+  (fun fO fS n -> if n=0 then fO () else fS (n-1))
+    (fun _ -> 0)
+    (fun most0 ->
+    if N.eqb bits 0
+    then 0
+    else N.succ (count most0 ((land) bits (N.pred bits))))
+    most
+
+let dividing patterns d p =
+  let open_bits = fun q -> N.ldiff (Stdlib.snd q) (Stdlib.snd (Stdlib.fst d))
+  in
+  let fewer = fun best q ->
+    match fits_class q d with
+    | Unknown ->
+      let n0 =
+        count (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ 0))))))))))))))))))))))))))))))))))))))))))))))))
+          (open_bits q)
+      in
+      if N.ltb n0 (Stdlib.snd best) then ((open_bits q), n0) else best
+    | _ -> best
+  in
+  N.log2
+    (Stdlib.fst
+      (fold_left fewer patterns ((open_bits p),
+        (count (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+          (Stdlib.Int.succ 0))))))))))))))))))))))))))))))))))))))))))))))))
+          (open_bits p)))))
+
+type ranges = (int * int) list
+
+let just h =
+  (h, (N.succ h)) :: []
+
+let before r l = match l with
+| [] -> r :: []
+| p :: more ->
+  let (first, last) = p in
+  if (&&) ((&&) (N.eqb (Stdlib.snd r) first) (N.leb (Stdlib.fst r) first))
+       (N.leb first last)
+  then ((Stdlib.fst r), last) :: more
+  else r :: l
+
+let rec together a = match a with
+| [] -> (fun b -> b)
+| r :: more ->
+  let rec into b = match b with
+  | [] -> a
+  | r' :: more' ->
+    if N.ltb (Stdlib.fst r) (Stdlib.fst r')
+    then before r (together more b)
+    else before r' (into more')
+  in into
+
 type outcome =
-| Exactly of int list
+| Exactly of ranges
 | ToOwner
 
 let outcome_and a b =
@@ -519,11 +611,11 @@ let outcome_and a b =
     (match l with
      | [] ->
        (match b with
-        | Exactly l' -> Some (Exactly (app l l'))
+        | Exactly l' -> Some (Exactly (together l l'))
         | ToOwner -> Some ToOwner)
      | _ :: _ ->
        (match b with
-        | Exactly l' -> Some (Exactly (app l l'))
+        | Exactly l' -> Some (Exactly (together l l'))
         | ToOwner -> None))
   | ToOwner ->
     (match b with
@@ -538,41 +630,19 @@ let to_owner owners = function
    | [] -> (match owners with
             | [] -> true
             | _ :: _ -> false)
-   | h :: l0 ->
+   | r :: l0 ->
      (match l0 with
       | [] ->
         (match owners with
          | [] -> true
-         | w :: l1 -> (match l1 with
-                       | [] -> N.eqb h w
-                       | _ :: _ -> false))
+         | w :: l1 ->
+           (match l1 with
+            | [] -> pattern_eqb r (w, (N.succ w))
+            | _ :: _ -> false))
       | _ :: _ -> (match owners with
                    | [] -> true
                    | _ :: _ -> false)))
 | ToOwner -> true
-
-let rec list_eqb a b =
-  match a with
-  | [] -> (match b with
-           | [] -> true
-           | _ :: _ -> false)
-  | x :: a0 ->
-    (match b with
-     | [] -> false
-     | y :: b0 -> (&&) (N.eqb x y) (list_eqb a0 b0))
-
-module NOrder =
- struct
-  type t = int
-
-  let leb =
-    N.leb
- end
-
-module NSort = Sort(NOrder)
-
-let same_members a b =
-  (||) (list_eqb a b) (list_eqb (NSort.sort a) (NSort.sort b))
 
 let only_owner address d owners = function
 | Exactly l ->
@@ -580,7 +650,7 @@ let only_owner address d owners = function
    | [] -> (match owners with
             | [] -> true
             | _ :: _ -> false)
-   | h :: l0 ->
+   | r :: l0 ->
      (match l0 with
       | [] ->
         (match owners with
@@ -590,7 +660,7 @@ let only_owner address d owners = function
             | [] ->
               (&&)
                 ((&&)
-                  ((&&) (N.eqb h w)
+                  ((&&) (pattern_eqb r (w, (N.succ w)))
                     (N.eqb (Stdlib.snd (Stdlib.fst d))
                       (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
                         ((fun p->2*p) ((fun p->1+2*p) 1))))))))
@@ -611,7 +681,7 @@ let join address d d' owners owners' o o' =
   (match o with
    | Exactly l ->
      (match o' with
-      | Exactly l' -> if same_members l l' then Some o else owner
+      | Exactly l' -> if patterns_eqb l l' then Some o else owner
       | ToOwner -> owner)
    | ToOwner -> owner)
 
@@ -631,23 +701,85 @@ let rec stack_eqb a b =
      | [] -> false
      | y :: b0 -> (&&) (tag_eqb x y) (stack_eqb a0 b0))
 
-let rec assoc ts = function
-| [] -> None
-| p :: more ->
-  let (seen, o) = p in if stack_eqb ts seen then Some o else assoc ts more
+type entry = (stack * pattern) * outcome
 
-let recall m c ts =
-  match Map.find m c with
-  | Some l -> assoc ts l
+let rec assoc ts s = function
+| [] -> None
+| e :: more ->
+  let (p, o) = e in
+  let (seen, sources0) = p in
+  if (&&) (stack_eqb ts seen) (fits sources0 s)
+  then Some ((Stdlib.snd sources0), o)
+  else assoc ts s more
+
+type memo =
+| Memo of entry list Map.tree
+   * (int * ((int list * memo) * (int list * memo))) list
+
+let outcomes = function
+| Memo (outcomes0, _) -> outcomes0
+
+let parts = function
+| Memo (_, parts0) -> parts0
+
+let recall m c ts s =
+  match Map.find (outcomes m) c with
+  | Some l -> assoc ts s l
   | None -> None
 
-let remember m c ts o =
-  Map.add m c ((ts, o) :: (match Map.find m c with
-                           | Some l -> l
-                           | None -> []))
+let remember m c ts s k =
+  let others = match Map.find (outcomes m) c with
+               | Some l -> l
+               | None -> [] in
+  Memo
+  ((Map.add (outcomes m) c (((ts, (s, (Stdlib.fst k))),
+     (Stdlib.snd k)) :: others)), (parts m))
+
+let rec parts_by bit = function
+| [] -> None
+| p :: more ->
+  let (by_bit, both) = p in
+  if N.eqb bit by_bit then Some both else parts_by bit more
+
+let rec with_parts bit both = function
+| [] -> (bit, both) :: []
+| p :: more ->
+  let (by_bit, old) = p in
+  if N.eqb bit by_bit
+  then (bit, both) :: more
+  else (by_bit, old) :: (with_parts bit both more)
+
+let remember_parts m bit both =
+  Memo ((outcomes m), (with_parts bit both (parts m)))
+
+type tested = { destinations : pattern list;
+                sources : (pattern * pattern) list }
+
+let telling_bits t0 d s =
+  let with_bits = fun bits test ->
+    let (destination, p) = test in
+    (match fits_class destination d with
+     | No -> bits
+     | _ ->
+       (match fits_cube p (s, bits) with
+        | Unknown ->
+          let different = (land) ((lxor) s (Stdlib.fst p)) (Stdlib.snd p) in
+          if N.eqb different 0
+          then (lor) bits (Stdlib.snd p)
+          else N.setbit bits (N.log2 different)
+        | _ -> bits))
+  in
+  fold_left with_bits t0.sources 0
 
 let owners_in fab d owners =
   filter (fun h -> in_class d (fab.mac h)) owners
+
+let parts_of fab blank m d owners bit =
+  match parts_by bit (parts m) with
+  | Some both -> both
+  | None ->
+    (((owners_in fab (half false d bit) owners), blank),
+      ((owners_in fab (half true d bit) owners), blank))
 
 let arrive fab rules c d s ts =
   let (at_switch, port) = fab.entering c in
@@ -661,7 +793,7 @@ let arrive fab rules c d s ts =
   collect with_version (rules c)
 
 let rec follow_all delivery fab rk go from m = function
-| [] -> Some (m, (Exactly []))
+| [] -> Some (m, (0, (Exactly [])))
 | o :: more ->
   let (t0, ts) = o in
   (match t0 with
@@ -671,9 +803,11 @@ let rec follow_all delivery fab rk go from m = function
            | [] ->
              (match follow_all delivery fab rk go from m more with
               | Some p ->
-                let (m0, o0) = p in
+                let (m0, k) = p in
+                let (bits, o0) = k in
                 (match o0 with
-                 | Exactly l -> Some (m0, (Exactly (h :: l)))
+                 | Exactly l ->
+                   Some (m0, (bits, (Exactly (together (just h) l))))
                  | ToOwner -> None)
               | None -> None)
            | _ :: _ -> None)
@@ -684,12 +818,14 @@ let rec follow_all delivery fab rk go from m = function
           (not ((&&) delivery (fab.may_fail c)))
      then (match go m c ts with
            | Some p ->
-             let (m0, o0) = p in
+             let (m0, k) = p in
+             let (bits, o0) = k in
              (match follow_all delivery fab rk go from m0 more with
               | Some p0 ->
-                let (m1, o') = p0 in
+                let (m1, k0) = p0 in
+                let (bits', o') = k0 in
                 (match outcome_and o0 o' with
-                 | Some o1 -> Some (m1, o1)
+                 | Some o1 -> Some (m1, (((lor) bits bits'), o1))
                  | None -> None)
               | None -> None)
            | None -> None)
@@ -704,119 +840,140 @@ let rec follow_each delivery fab rk go from d owners m = function
    | _ :: _ ->
      (match follow_all delivery fab rk go from m outs with
       | Some p ->
-        let (m0, o) = p in
+        let (m0, k) = p in
+        let (bits, o) = k in
         (match follow_each delivery fab rk go from d owners m0 more with
          | Some p0 ->
-           let (m1, o') = p0 in
+           let (m1, k0) = p0 in
+           let (bits', o') = k0 in
            (match join fab.mac d d owners owners o o' with
-            | Some o0 -> Some (m1, o0)
+            | Some o0 -> Some (m1, (((lor) bits bits'), o0))
             | None -> None)
          | None -> None)
       | None -> None))
 
-let rec follow delivery fab rk rules blank fuel d owners s m c ts =
-  match recall m c ts with
-  | Some o -> Some (m, o)
+let rec follow delivery fab rk rules tests blank fuel d owners s m c ts =
+  match recall m c ts s with
+  | Some k -> Some (m, k)
   | None ->
     ((fun fO fS n -> if n=0 then fO () else fS (n-1))
        (fun _ -> None)
        (fun fuel0 ->
-       match arrive fab rules c d s ts with
-       | Known choices ->
-         (match follow_each delivery fab rk
-                  (follow delivery fab rk rules blank fuel0 d owners s)
-                  (queue_of fab c ts) d owners m choices with
-          | Some p -> let (m0, o) = p in Some ((remember m0 c ts o), o)
-          | None -> None)
-       | Divide p ->
-         let part = fun d' ->
-           follow delivery fab rk rules blank fuel0 d'
-             (owners_in fab d' owners) s blank c ts
-         in
-         let zero = half false d p in
-         let one = half true d p in
-         (match part zero with
-          | Some p0 ->
-            let (_, o) = p0 in
-            (match part one with
-             | Some p1 ->
-               let (_, o') = p1 in
-               (match join fab.mac zero one (owners_in fab zero owners)
-                        (owners_in fab one owners) o o' with
-                | Some o0 -> Some ((remember m c ts o0), o0)
-                | None -> None)
-             | None -> None)
-          | None -> None)
-       | Refuse -> None)
+       let bits = telling_bits (tests c) d s in
+       (match arrive fab rules c d (s, bits) ts with
+        | Known choices ->
+          (match follow_each delivery fab rk
+                   (follow delivery fab rk rules tests blank fuel0 d owners s)
+                   (queue_of fab c ts) d owners m choices with
+           | Some p ->
+             let (m0, k) = p in
+             let (bits', o) = k in
+             let k0 = (((lor) bits bits'), o) in
+             Some ((remember m0 c ts s k0), k0)
+           | None -> None)
+        | Divide p ->
+          let bit = dividing (tests c).destinations d p in
+          let (zero, one) = parts_of fab blank m d owners bit in
+          let go = fun value part0 ->
+            follow delivery fab rk rules tests blank fuel0 (half value d bit)
+              (Stdlib.fst part0) s (Stdlib.snd part0) c ts
+          in
+          (match go false zero with
+           | Some p0 ->
+             let (m0, k) = p0 in
+             let (bits0, o) = k in
+             (match go true one with
+              | Some p1 ->
+                let (m1, k0) = p1 in
+                let (bits', o') = k0 in
+                (match join fab.mac (half false d bit) (half true d bit)
+                         (Stdlib.fst zero) (Stdlib.fst one) o o' with
+                 | Some o0 ->
+                   let k1 = (((lor) bits0 bits'), o0) in
+                   let m2 =
+                     remember_parts m bit (((Stdlib.fst zero), m0),
+                       ((Stdlib.fst one), m1))
+                   in
+                   Some ((remember m2 c ts s k1), k1)
+                 | None -> None)
+              | None -> None)
+           | None -> None)
+        | Refuse -> None))
        fuel)
 
+module NOrder =
+ struct
+  type t = int
+
+  let leb =
+    N.leb
+ end
+
+module NSort = Sort(NOrder)
+
 let receives fab everybody d owners h o =
-  let other = fun r -> not (N.eqb r h) in
   if in_class d fab.broadcast
   then (match owners with
         | [] ->
           (match o with
-           | Exactly l -> list_eqb (filter other everybody) (NSort.sort l)
+           | Exactly l -> patterns_eqb (together (just h) l) everybody
            | ToOwner -> false)
         | _ :: _ -> false)
-  else to_owner (filter other owners) o
+  else (match o with
+        | Exactly _ -> to_owner (filter (fun r -> not (N.eqb r h)) owners) o
+        | ToOwner -> true)
 
-let rec from_one delivery fab rk rules blank fuel fuel' everybody s h d owners m =
-  match arrive fab rules (fab.from_host h) d ((fab.mac h),
-          (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-            ((fun p->1+2*p) 1))))))) [] with
-  | Known choices ->
-    (match follow_each delivery fab rk
-             (follow delivery fab rk rules blank fuel d owners s)
-             (queue_of fab (fab.from_host h) []) d owners m choices with
-     | Some p ->
-       let (m0, o) = p in
-       if (||) (not delivery) (receives fab everybody d owners h o)
-       then Some m0
-       else None
-     | None -> None)
-  | Divide p ->
-    ((fun fO fS n -> if n=0 then fO () else fS (n-1))
-       (fun _ -> None)
-       (fun fuel'0 ->
-       let part = fun d' ->
-         from_one delivery fab rk rules blank fuel fuel'0 everybody s h d'
-           (owners_in fab d' owners) blank
-       in
-       (match part (half false d p) with
-        | Some _ ->
-          (match part (half true d p) with
-           | Some _ -> Some m
-           | None -> None)
-        | None -> None))
-       fuel')
-  | Refuse -> None
+let rec from_one delivery fab rk rules tests blank fuel fuel' everybody h d owners m =
+  let c = fab.from_host h in
+  (match arrive fab rules c d ((fab.mac h),
+           (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+             ((fun p->1+2*p) 1))))))) [] with
+   | Known choices ->
+     (match follow_each delivery fab rk
+              (follow delivery fab rk rules tests blank fuel d owners
+                (fab.mac h)) (queue_of fab c []) d owners m choices with
+      | Some p ->
+        let (m0, k) = p in
+        let (_, o) = k in
+        if (||) (not delivery) (receives fab everybody d owners h o)
+        then Some m0
+        else None
+      | None -> None)
+   | Divide p ->
+     ((fun fO fS n -> if n=0 then fO () else fS (n-1))
+        (fun _ -> None)
+        (fun fuel'0 ->
+        let bit = dividing (tests c).destinations d p in
+        let (zero, one) = parts_of fab blank m d owners bit in
+        let go = fun value part0 ->
+          from_one delivery fab rk rules tests blank fuel fuel'0 everybody h
+            (half value d bit) (Stdlib.fst part0) (Stdlib.snd part0)
+        in
+        (match go false zero with
+         | Some m0 ->
+           (match go true one with
+            | Some m1 ->
+              Some
+                (remember_parts m bit (((Stdlib.fst zero), m0),
+                  ((Stdlib.fst one), m1)))
+            | None -> None)
+         | None -> None))
+        fuel')
+   | Refuse -> None)
 
-let rec from_hosts delivery fab rk rules blank fuel everybody any_source d owners m = function
+let rec from_hosts delivery fab rk rules tests blank fuel everybody d owners m = function
 | [] -> true
 | h :: more ->
-  let s =
-    if any_source
-    then (0, 0)
-    else ((fab.mac h),
-           (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-             ((fun p->1+2*p) 1)))))))
-  in
-  let m0 = if any_source then m else blank in
-  (match from_one delivery fab rk rules blank fuel fuel everybody s h d
-           owners m0 with
-   | Some m1 ->
-     from_hosts delivery fab rk rules blank fuel everybody any_source d
-       owners m1 more
+  (match from_one delivery fab rk rules tests blank fuel fuel everybody h d
+           owners m with
+   | Some m0 ->
+     from_hosts delivery fab rk rules tests blank fuel everybody d owners m0
+       more
    | None -> false)
 
-let check_class delivery fab rk rules blank fuel everybody d =
-  let owners = owners_in fab d fab.hosts in
-  (||)
-    (from_hosts delivery fab rk rules blank fuel everybody true d owners
-      blank fab.hosts)
-    (from_hosts delivery fab rk rules blank fuel everybody false d owners
-      blank fab.hosts)
+let check_class delivery fab rk rules tests blank fuel everybody d =
+  from_hosts delivery fab rk rules tests blank fuel everybody d
+    (owners_in fab d fab.hosts) blank fab.hosts
 
 let dividing_bit bits decided cubes =
   let undecided0 =
@@ -864,21 +1021,41 @@ let tables_of fab c =
   map (fun sw -> (sw, (map (rules_of_port port) sw.tables)))
     (fab.versions at_switch)
 
-let prepare fab bits channels =
-  fold_left (fun m c -> Map.add m c (tables_of fab c)) channels
-    (Map.empty bits)
+let tested_by l =
+  let rules = concat (concat (flat_map Stdlib.snd l)) in
+  { destinations =
+  (filter (fun p -> not (N.eqb (Stdlib.snd p) 0))
+    (map (fun r -> r.r_dst) rules)); sources =
+  (filter (fun test -> not (N.eqb (Stdlib.snd (Stdlib.snd test)) 0))
+    (map (fun r -> (r.r_dst, r.r_src)) rules)) }
 
-let prepared fab ready c =
+let prepare f bits channels =
+  fold_left (fun m c -> Map.add m c (f c)) channels (Map.empty bits)
+
+let prepared f ready c =
   match Map.find ready c with
-  | Some l -> l
-  | None -> tables_of fab c
+  | Some x -> x
+  | None -> f c
+
+let rec ascending = function
+| [] -> true
+| x :: more ->
+  (match more with
+   | [] -> true
+   | y :: _ -> (&&) (N.ltb x y) (ascending more))
 
 let check delivery fab rk fuel channels classes =
   let bits = N.size_nat (N.of_nat (length channels)) in
-  let rules = prepared fab (prepare fab bits channels) in
+  let rules = prepared (tables_of fab) (prepare (tables_of fab) bits channels)
+  in
+  let tests_of = fun c -> tested_by (rules c) in
+  let tests = prepared tests_of (prepare tests_of bits channels) in
   let everybody = NSort.sort fab.hosts in
-  forallb (check_class delivery fab rk rules (Map.empty bits) fuel everybody)
-    classes
+  let all = fold_right (fun h -> together (just h)) [] everybody in
+  (&&) (ascending everybody)
+    (forallb
+      (check_class delivery fab rk rules tests (Memo ((Map.empty bits), []))
+        fuel all) classes)
 
 let check_all delivery fab rk fuel channels classes =
   (&&)

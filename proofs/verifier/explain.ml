@@ -129,8 +129,9 @@ let rec from_host walk d host =
   let source = (walk.fabric.mac host, Text.ones 48) in
   match follow walk channel d source [] rank (walk.queue_name channel []) with
   | exception Divided pattern ->
-    from_host walk (half false d pattern) host;
-    from_host walk (half true d pattern) host
+    let bit = dividing [] d pattern in
+    from_host walk (half false d bit) host;
+    from_host walk (half true d bit) host
   | _ when not walk.delivery -> ()
   | choices ->
     let wrong owners = List.find_opt (fun l -> l <> List.sort compare owners) choices in

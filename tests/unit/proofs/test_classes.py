@@ -75,7 +75,7 @@ def test_each_host_of_a_large_class_has_to_get_its_own_frames(
     assert reason in judgement.text
 
 
-def test_sources_that_rules_tell_apart_behind_the_first_switch_are_followed_one_by_one(
+def test_a_source_that_rules_tell_from_others_behind_the_first_switch_is_followed_alone(
     tmp_path: Path,
 ) -> None:
     """One host is cut off from another one, so that nothing but its own frames shows it."""
