@@ -9,27 +9,50 @@ Import ListNotations.
 Open Scope N_scope.
 Open Scope bool_scope.
 
-(** Maps from numbers: a tree by the bits of the key, the lowest first. Larger keys are not kept. *)
+(** Maps from numbers: a tree by the bits of the key, the lowest first, as deep as needed to tell
+    keys apart. *)
 Module Map.
-  Inductive tree (A : Type) := Leaf | Node (even : tree A) (value : option A) (odd : tree A).
+  Inductive tree (A : Type) :=
+  | Leaf
+  | One (key : N) (value : A)
+  | Node (even : tree A) (value : option A) (odd : tree A).
   Arguments Leaf {A}.
+  Arguments One {A}.
   Arguments Node {A}.
-
-  (** For keys of fewer than so many bits. *)
-  Fixpoint empty {A} (bits : nat) : tree A :=
-    match bits with O => Leaf | S bits => let half := empty bits in Node half None half end.
 
   Fixpoint find {A} (t : tree A) (key : N) : option A :=
     match t with
     | Leaf => None
+    | One only value => if key =? only then Some value else None
     | Node even value odd =>
         if key =? 0 then value
         else if N.odd key then find odd (N.div2 key) else find even (N.div2 key)
     end.
 
+  (** Two keys that differ in the lowest [bits] bits. *)
+  Fixpoint two {A} (bits : nat) (a : N) (x : A) (b : N) (y : A) : tree A :=
+    match bits with
+    | O => Leaf
+    | S bits =>
+        let one key value :=
+          if N.odd key then Node Leaf None (One (N.div2 key) value)
+          else Node (One (N.div2 key) value) None Leaf in
+        let with_zero t z :=
+          match t with Node even _ odd => Node even (Some z) odd | other => other end in
+        if a =? 0 then with_zero (one b y) x
+        else if b =? 0 then with_zero (one a x) y
+        else match N.odd a, N.odd b with
+             | true, true => Node Leaf None (two bits (N.div2 a) x (N.div2 b) y)
+             | false, false => Node (two bits (N.div2 a) x (N.div2 b) y) None Leaf
+             | true, false => Node (One (N.div2 b) y) None (One (N.div2 a) x)
+             | false, true => Node (One (N.div2 a) x) None (One (N.div2 b) y)
+             end
+    end.
+
   Fixpoint add {A} (t : tree A) (key : N) (x : A) : tree A :=
     match t with
-    | Leaf => Leaf
+    | Leaf => One key x
+    | One only value => if key =? only then One key x else two 62 only value key x
     | Node even value odd =>
         if key =? 0 then Node even (Some x) odd
         else if N.odd key then Node even value (add odd (N.div2 key) x)
@@ -313,6 +336,7 @@ Fixpoint assoc (ts : stack) (s : N) (l : list entry) : option known :=
     in it. *)
 Inductive memo :=
   Memo (outcomes : Map.tree (list entry)) (parts : list (N * (list N * memo * (list N * memo)))).
+Definition blank := Memo Map.Leaf [].
 Definition part := (list N * memo)%type.
 Definition outcomes (m : memo) := let (outcomes, _) := m in outcomes.
 Definition parts (m : memo) : list (N * (part * part)) := let (_, parts) := m in parts.
@@ -360,10 +384,9 @@ Definition held := (switch * list table)%type.
 
 Section Follow.
   (** [delivery]: frames have to reach whom they are for. Without it, all outcomes are the same:
-      nobody. [rules c]: for frames on channel [c]; [tests c]: what these test; [blank]: a memo of
-      nothing. *)
+      nobody. [rules c]: for frames on channel [c]; [tests c]: what these test. *)
   Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
-    (tests : N -> tested) (blank : memo).
+    (tests : N -> tested).
 
   Definition owners_in (d : class) (owners : list N) : list N :=
     filter (fun h => in_class d (mac fab h)) owners.
@@ -488,7 +511,7 @@ Module NSort := Sort NOrder.
 
 Section Check.
   Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
-    (tests : N -> tested) (blank : memo) (fuel : nat).
+    (tests : N -> tested) (fuel : nat).
 
   (** Whether those who receive what a host sends to a class are those who are to: the owner of the
       address, unless it is the sender; for a class with the broadcast address, and none of a host,
@@ -513,7 +536,7 @@ Section Check.
     | Refuse => None
     | Known choices =>
         match follow_each delivery fab rk
-                (follow delivery fab rk rules tests blank fuel d owners (mac fab h))
+                (follow delivery fab rk rules tests fuel d owners (mac fab h))
                 (queue_of fab c []) d owners m choices with
         | None => None
         | Some (m, (_, o)) =>
@@ -524,7 +547,7 @@ Section Check.
         | O => None
         | S fuel' =>
             let bit := dividing (destinations (tests c)) d p in
-            let (zero, one) := parts_of fab blank m d owners bit in
+            let (zero, one) := parts_of fab m d owners bit in
             let go value part :=
               from_one fuel' everybody h (half value d bit) (fst part) (snd part) in
             match go false zero, go true one with
@@ -596,8 +619,8 @@ Definition tested_by (l : list held) : tested :=
          (filter (fun test => negb (snd (snd test) =? 0)) (map (fun r => (r_dst r, r_src r)) rules)).
 
 (** A function of channels, prepared for those of a list. *)
-Definition prepare {A} (f : N -> A) (bits : nat) (channels : list N) : Map.tree A :=
-  fold_left (fun m c => Map.add m c (f c)) channels (Map.empty bits).
+Definition prepare {A} (f : N -> A) (channels : list N) : Map.tree A :=
+  fold_left (fun m c => Map.add m c (f c)) channels Map.Leaf.
 
 Definition prepared {A} (f : N -> A) (ready : Map.tree A) (c : N) : A :=
   match Map.find ready c with Some x => x | None => f c end.
@@ -612,14 +635,13 @@ Fixpoint ascending (l : list N) : bool :=
 (** [channels] may be any: it is quicker if these are all, numbered from 0. *)
 Definition check (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
   (classes : list class) : bool :=
-  let bits := N.size_nat (N.of_nat (length channels)) in
-  let rules := prepared (tables_of fab) (prepare (tables_of fab) bits channels) in
+  let rules := prepared (tables_of fab) (prepare (tables_of fab) channels) in
   let tests_of c := tested_by (rules c) in
-  let tests := prepared tests_of (prepare tests_of bits channels) in
+  let tests := prepared tests_of (prepare tests_of channels) in
   let everybody := NSort.sort (hosts fab) in
   let all := fold_right (fun h => together (just h)) [] everybody in
   ascending everybody
-  && forallb (check_class delivery fab rk rules tests (Memo (Map.empty bits) []) fuel all) classes.
+  && forallb (check_class delivery fab rk rules tests fuel all) classes.
 
 (** The same for every address of 48 bits. *)
 Definition check_all (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)

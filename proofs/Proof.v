@@ -7,28 +7,46 @@ Open Scope bool_scope.
 
 (** * Maps *)
 
-Lemma find_empty A bits : forall key, Map.find (Map.empty (A := A) bits) key = None.
-Proof.
-  induction bits as [|bits IH]; intros key; cbn; [easy|].
-  destruct (key =? 0); [easy|]. destruct (N.odd key); apply IH.
-Qed.
-
 Lemma halves_equal a b : N.odd a = N.odd b -> N.div2 a = N.div2 b -> a = b.
 Proof. intros Odd Half. now rewrite (N.div2_odd a), (N.div2_odd b), Odd, Half. Qed.
+
+Lemma find_one A (key : N) (x : A) key' y : Map.find (Map.One key x) key' = Some y -> key' = key /\ y = x.
+Proof.
+  cbn. destruct (key' =? key) eqn:Same; [|discriminate]. apply N.eqb_eq in Same.
+  intros Found. now injection Found as <-.
+Qed.
+
+Lemma find_two A bits : forall a (x : A) b y key z, Map.find (Map.two bits a x b y) key = Some z ->
+  key = a /\ z = x \/ key = b /\ z = y.
+Proof.
+  induction bits as [|bits IH]; intros a x b y key z; cbn [Map.two]; [easy|].
+  destruct (a =? 0) eqn:Zero_a; [|destruct (b =? 0) eqn:Zero_b];
+    [apply N.eqb_eq in Zero_a; subst a|apply N.eqb_eq in Zero_b; subst b|];
+    destruct (N.odd _) eqn:Odd; try destruct (N.odd b) eqn:Odd_b; cbn [Map.find];
+    (destruct (key =? 0) eqn:Zero_key;
+      [apply N.eqb_eq in Zero_key; subst key; try discriminate;
+       intros Found; injection Found as <-; auto|]);
+    destruct (N.odd key) eqn:Odd_key; try discriminate; intros Found;
+    (apply find_one in Found as (Half & ->) || apply IH in Found as [(Half & ->)|(Half & ->)]);
+    apply halves_equal in Half; auto; congruence.
+Qed.
 
 Lemma find_added A (t : Map.tree A) : forall key x key' y,
   Map.find (Map.add t key x) key' = Some y -> key' = key /\ y = x \/ Map.find t key' = Some y.
 Proof.
-  induction t as [|even IH_even value odd IH_odd]; cbn [Map.add]; [now right|].
-  intros key x key' y.
-  destruct (key =? 0) eqn:Zero; cbn [Map.find].
-  { apply N.eqb_eq in Zero. destruct (key' =? 0) eqn:Zero'; [|now right].
-    apply N.eqb_eq in Zero'. intros Found. injection Found as <-. left. now subst. }
-  destruct (N.odd key) eqn:Odd; cbn [Map.find];
-    (destruct (key' =? 0); [now right|]; destruct (N.odd key') eqn:Odd'; try now right);
-    intros Found; [apply IH_odd in Found|apply IH_even in Found];
-    destruct Found as [(Half & ->)|Found]; try (now right);
-    left; (split; [|reflexivity]); apply halves_equal; congruence.
+  induction t as [|only value|even IH_even value odd IH_odd]; cbn [Map.add]; intros key x key' y.
+  - intros Found. left. now apply find_one in Found.
+  - destruct (key =? only) eqn:Same; intros Found.
+    + left. now apply find_one in Found.
+    + apply find_two in Found as [(-> & ->)|Found]; [right|now left]. cbn. now rewrite N.eqb_refl.
+  - destruct (key =? 0) eqn:Zero; cbn [Map.find].
+    { apply N.eqb_eq in Zero. destruct (key' =? 0) eqn:Zero'; [|now right].
+      apply N.eqb_eq in Zero'. intros Found. injection Found as <-. left. now subst. }
+    destruct (N.odd key) eqn:Odd; cbn [Map.find];
+      (destruct (key' =? 0); [now right|]; destruct (N.odd key') eqn:Odd'; try now right);
+      intros Found; [apply IH_odd in Found|apply IH_even in Found];
+      destruct Found as [(Half & ->)|Found]; try (now right);
+      left; (split; [|reflexivity]); apply halves_equal; congruence.
 Qed.
 
 (** * Patterns *)
@@ -728,9 +746,8 @@ End Descriptions.
 
 Section Search.
   Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
-    (tests : N -> tested) (blank : memo).
-  Hypotheses (Rules : forall c, rules c = tables_of fab c)
-    (Blank : forall c, Map.find (outcomes blank) c = None) (Undivided : parts blank = []).
+    (tests : N -> tested).
+  Hypothesis Rules : forall c, rules c = tables_of fab c.
 
   (** What becomes of a frame on a channel, and of one in its buffer. *)
   Definition ends (o : outcome) (d s c : N) (ts : stack) : Prop :=
@@ -764,11 +781,7 @@ Section Search.
     /\ memo_sound (inside value dc bit addresses) (half value dc bit) (snd p).
 
   Lemma memo_sound_empty addresses dc : memo_sound addresses dc blank.
-  Proof.
-    constructor.
-    - intros c ts s k Found. unfold recall in Found. now rewrite Blank in Found.
-    - intros bit both Found. now rewrite Undivided in Found.
-  Qed.
+  Proof. now constructor. Qed.
 
   Lemma stack_eqb_eq a : forall b, stack_eqb a b = true -> a = b.
   Proof.
@@ -821,7 +834,7 @@ Section Search.
 
   Lemma parts_of_sound addresses dc m owners bit value : memo_sound addresses dc m ->
     has_owners fab addresses owners ->
-    part_sound value dc bit addresses (chosen value (parts_of fab blank m dc owners bit)).
+    part_sound value dc bit addresses (chosen value (parts_of fab m dc owners bit)).
   Proof.
     intros Sound Owners. unfold parts_of. destruct (parts_by bit (parts m)) as [both|] eqn:Found.
     - destruct Sound as [addresses dc m _ Parts]. now apply Parts.
@@ -923,7 +936,7 @@ Section Search.
 
   Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners s,
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    sound addresses dc s (follow delivery fab rk rules tests blank fuel dc owners s).
+    sound addresses dc s (follow delivery fab rk rules tests fuel dc owners s).
   Proof.
     induction fuel as [|fuel IH]; intros dc addresses owners s Class Owners m c ts m' k0 Sound;
       cbn [follow]; destruct (recall m c ts s) as [k1|] eqn:Found.
@@ -932,7 +945,7 @@ Section Search.
     1: discriminate.
     cbv zeta. set (bits := telling_bits _ _ _). set (bit := dividing _ _).
     destruct (arrive fab rules c dc (s, bits) ts) as [choices|p|] eqn:Arrive; [| |discriminate].
-    - destruct (follow_each _ _ _ (follow delivery fab rk rules tests blank fuel dc owners s)
+    - destruct (follow_each _ _ _ (follow delivery fab rk rules tests fuel dc owners s)
                   (queue_of fab c ts) dc owners m choices) as [(m1, (bits1, o1))|] eqn:Rest;
         [|discriminate].
       intros Result; injection Result as <- <-.
@@ -949,12 +962,12 @@ Section Search.
         - intros outs Arrives. apply Runs. now apply Only. }
       split; [now apply memo_sound_remember|exact Ends].
     - specialize (parts_of_sound addresses dc m owners (bit p)) as Part.
-      destruct (parts_of fab blank m dc owners (bit p)) as (zero, one) eqn:Parts.
+      destruct (parts_of fab m dc owners (bit p)) as (zero, one) eqn:Parts.
       assert (Zero_part := Part false Sound Owners). assert (One_part := Part true Sound Owners).
       clear Part. unfold part_sound, chosen in Zero_part, One_part. cbn [fst snd] in Zero_part, One_part.
-      destruct (follow _ _ _ _ _ _ fuel (half false dc _) _ _ _ _ _) as [(m1, (bits1, o1))|] eqn:Zero;
+      destruct (follow _ _ _ _ _ fuel (half false dc _) _ _ _ _ _) as [(m1, (bits1, o1))|] eqn:Zero;
         [|discriminate].
-      destruct (follow _ _ _ _ _ _ fuel (half true dc _) _ _ _ _ _) as [(m2, (bits2, o2))|] eqn:One;
+      destruct (follow _ _ _ _ _ fuel (half true dc _) _ _ _ _ _) as [(m2, (bits2, o2))|] eqn:One;
         [|discriminate].
       destruct (join _ _ _ _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result; injection Result as <- <-.
@@ -994,9 +1007,8 @@ Qed.
 
 Section Sent.
   Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
-    (tests : N -> tested) (blank : memo) (fuel : nat) (everybody : ranges).
+    (tests : N -> tested) (fuel : nat) (everybody : ranges).
   Hypotheses (Rules : forall c, rules c = tables_of fab c)
-    (Blank : forall c, Map.find (outcomes blank) c = None) (Undivided : parts blank = [])
     (Everybody : Permutation (members everybody) (hosts fab)) (Once : NoDup (hosts fab)).
 
   (** What is known of a frame that a host may send. *)
@@ -1056,7 +1068,7 @@ Section Sent.
   Lemma from_one_sound h fuel' : forall dc (addresses : N -> Prop) owners m m',
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     memo_sound delivery fab rk addresses dc m ->
-    from_one delivery fab rk rules tests blank fuel fuel' everybody h dc owners m = Some m' ->
+    from_one delivery fab rk rules tests fuel fuel' everybody h dc owners m = Some m' ->
     memo_sound delivery fab rk addresses dc m' /\ forall d, addresses d -> followed h d.
   Proof.
     set (own := (mac fab h, N.ones 48)).
@@ -1064,12 +1076,12 @@ Section Sent.
       (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
       memo_sound delivery fab rk addresses dc m ->
       arrive fab rules (from_host fab h) dc own [] = Known choices ->
-      follow_each delivery fab rk (follow delivery fab rk rules tests blank fuel dc owners (mac fab h))
+      follow_each delivery fab rk (follow delivery fab rk rules tests fuel dc owners (mac fab h))
         (queue_of fab (from_host fab h) []) dc owners m choices = Some (m1, (bits, o)) ->
       negb delivery || receives fab everybody dc owners h o = true ->
       memo_sound delivery fab rk addresses dc m1 /\ forall d, addresses d -> followed h d).
     { intros dc addresses owners m m1 bits o choices Class Owners Sound Arrive Follow Receives.
-      assert (Search := follow_sound delivery fab rk rules tests blank Rules Blank Undivided fuel dc
+      assert (Search := follow_sound delivery fab rk rules tests Rules fuel dc
                           addresses owners (mac fab h) Class Owners).
       destruct (follow_each_sound _ _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
         as (Sound1 & Some_choice & End).
@@ -1092,13 +1104,13 @@ Section Sent.
       destruct (negb delivery || receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
       intros Result; injection Result as <-; now apply (Sent dc addresses owners m m1 bits o choices).
     set (bit := dividing _ _ _).
-    specialize (parts_of_sound delivery fab rk blank Blank Undivided addresses dc m owners bit) as Part.
-    destruct (parts_of fab blank m dc owners bit) as (zero, one) eqn:Parts.
+    specialize (parts_of_sound delivery fab rk addresses dc m owners bit) as Part.
+    destruct (parts_of fab m dc owners bit) as (zero, one) eqn:Parts.
     destruct (Part false Sound Owners) as (Zero_owners & Zero_sound).
     destruct (Part true Sound Owners) as (One_owners & One_sound).
     clear Part. cbn [chosen fst snd] in Zero_owners, Zero_sound, One_owners, One_sound.
-    destruct (from_one _ _ _ _ _ _ _ fuel' _ _ (half false dc bit) _ _) as [m1|] eqn:Zero; [|discriminate].
-    destruct (from_one _ _ _ _ _ _ _ fuel' _ _ (half true dc bit) _ _) as [m2|] eqn:One; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ fuel' _ _ (half false dc bit) _ _) as [m1|] eqn:Zero; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ fuel' _ _ (half true dc bit) _ _) as [m2|] eqn:One; [|discriminate].
     intros Result. injection Result as <-.
     assert (In_part : forall value d, inside value dc bit addresses d -> within (half value dc bit) d).
     { intros value d (Address & Member). split; [easy|]. now apply Class. }
@@ -1114,18 +1126,18 @@ Section Sent.
   Lemma from_hosts_sound dc (addresses : N -> Prop) owners :
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     forall senders m, memo_sound delivery fab rk addresses dc m ->
-    from_hosts delivery fab rk rules tests blank fuel everybody dc owners m senders = true ->
+    from_hosts delivery fab rk rules tests fuel everybody dc owners m senders = true ->
     forall h, In h senders -> forall d, addresses d -> followed h d.
   Proof.
     intros Class Owners. induction senders as [|h senders IH]; [easy|].
     intros m Sound. cbn [from_hosts].
-    destruct (from_one _ _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
+    destruct (from_one _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
     intros Rest. eapply from_one_sound in One as (Sound1 & Followed); try eassumption.
     intros h' [<-|Member]; [exact Followed|]. now apply (IH m1).
   Qed.
 
   Lemma check_class_sound dc :
-    check_class delivery fab rk rules tests blank fuel everybody dc = true ->
+    check_class delivery fab rk rules tests fuel everybody dc = true ->
     forall d h, within dc d -> In h (hosts fab) -> followed h d.
   Proof.
     unfold check_class. intros Check d h Within Host.
@@ -1432,7 +1444,7 @@ Qed.
 
 (** * The theorems *)
 
-Lemma prepared_sound A (f : N -> A) bits channels c : prepared f (prepare f bits channels) c = f c.
+Lemma prepared_sound A (f : N -> A) channels c : prepared f (prepare f channels) c = f c.
 Proof.
   unfold prepared, prepare.
   assert (Sound : forall ready, (forall x, Map.find ready c = Some x -> x = f c) ->
@@ -1441,7 +1453,7 @@ Proof.
   { induction channels as [|c' more IH]; [easy|]. intros ready Ready. cbn [fold_left]. apply IH.
     intros x Found. apply find_added in Found as [(-> & ->)|Old]; [easy|now apply Ready]. }
   destruct (Map.find _ c) as [x|] eqn:Found; [|reflexivity].
-  apply Sound in Found; [easy|]. intros x'. now rewrite find_empty.
+  now apply Sound in Found.
 Qed.
 
 Lemma ascending_once l : ascending l = true -> NoDup l.
@@ -1472,10 +1484,8 @@ Lemma checked_followed delivery fab rk fuel channels classes :
 Proof.
   unfold check. cbv zeta. rewrite andb_true_iff, forallb_forall.
   intros (Ascending & Checked) h d c Host Class Within. assert (Sorted := NSort.Permuted_sort (hosts fab)).
-  eapply check_class_sound with (6 := Checked c Class); [| | | | |exact Within|exact Host].
+  eapply check_class_sound with (4 := Checked c Class); [| | |exact Within|exact Host].
   - intros c'. apply prepared_sound.
-  - apply find_empty.
-  - reflexivity.
   - now rewrite members_all, <- Sorted.
   - apply (Permutation_NoDup (Permutation_sym Sorted)). now apply ascending_once.
 Qed.

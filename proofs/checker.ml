@@ -21,18 +21,6 @@ module type TotalLeBool' =
   val leb : t -> t -> bool
  end
 
-module Pos =
- struct
-  let rec size_nat p =
-    (fun f2p1 f2p f1 p ->
-  if p<=1 then f1 () else if p mod 2 = 0 then f2p (p/2) else f2p1 (p/2))
-      (fun p0 -> Stdlib.Int.succ (size_nat p0))
-      (fun p0 -> Stdlib.Int.succ (size_nat p0))
-      (fun _ -> Stdlib.Int.succ 0)
-      p
-
- end
-
 module N =
  struct
   let succ = fun (a:int) -> a + 1
@@ -50,12 +38,6 @@ module N =
   let odd = fun (a:int) -> a land 1 = 1
 
   let log2 = fun (a:int) -> let rec go n k = if n < 2 then k else go (n lsr 1) (k + 1) in go a 0
-
-  let size_nat n0 =
-    (fun f0 fp n -> if n=0 then f0 () else fp n)
-      (fun _ -> 0)
-      (fun p -> Pos.size_nat p)
-      n0
 
   let ldiff = fun (a:int) (b:int) -> a land (lnot b)
 
@@ -306,17 +288,13 @@ module Map =
  struct
   type 'a tree =
   | Leaf
+  | One of int * 'a
   | Node of 'a tree * 'a option * 'a tree
-
-  let rec empty bits =
-    (fun fO fS n -> if n=0 then fO () else fS (n-1))
-      (fun _ -> Leaf)
-      (fun bits0 -> let half0 = empty bits0 in Node (half0, None, half0))
-      bits
 
   let rec find t0 key =
     match t0 with
     | Leaf -> None
+    | One (only, value) -> if N.eqb key only then Some value else None
     | Node (even0, value, odd0) ->
       if N.eqb key 0
       then value
@@ -324,9 +302,66 @@ module Map =
            then find odd0 (N.div2 key)
            else find even0 (N.div2 key)
 
+  let rec two bits a x b y =
+    (fun fO fS n -> if n=0 then fO () else fS (n-1))
+      (fun _ -> Leaf)
+      (fun bits0 ->
+      let one = fun key value ->
+        if N.odd key
+        then Node (Leaf, None, (One ((N.div2 key), value)))
+        else Node ((One ((N.div2 key), value)), None, Leaf)
+      in
+      let with_zero = fun t0 z ->
+        match t0 with
+        | Node (even0, _, odd0) -> Node (even0, (Some z), odd0)
+        | _ -> t0
+      in
+      if N.eqb a 0
+      then with_zero (one b y) x
+      else if N.eqb b 0
+           then with_zero (one a x) y
+           else if N.odd a
+                then if N.odd b
+                     then Node (Leaf, None,
+                            (two bits0 (N.div2 a) x (N.div2 b) y))
+                     else Node ((One ((N.div2 b), y)), None, (One
+                            ((N.div2 a), x)))
+                else if N.odd b
+                     then Node ((One ((N.div2 a), x)), None, (One
+                            ((N.div2 b), y)))
+                     else Node ((two bits0 (N.div2 a) x (N.div2 b) y), None,
+                            Leaf))
+      bits
+
   let rec add t0 key x =
     match t0 with
-    | Leaf -> Leaf
+    | Leaf -> One (key, x)
+    | One (only, value) ->
+      if N.eqb key only
+      then One (key, x)
+      else two (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+             (Stdlib.Int.succ (Stdlib.Int.succ
+             0))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+             only value key x
     | Node (even0, value, odd0) ->
       if N.eqb key 0
       then Node (even0, (Some x), odd0)
@@ -716,6 +751,9 @@ type memo =
 | Memo of entry list Map.tree
    * (int * ((int list * memo) * (int list * memo))) list
 
+let blank =
+  Memo (Map.Leaf, [])
+
 let outcomes = function
 | Memo (outcomes0, _) -> outcomes0
 
@@ -774,7 +812,7 @@ let telling_bits t0 d s =
 let owners_in fab d owners =
   filter (fun h -> in_class d (fab.mac h)) owners
 
-let parts_of fab blank m d owners bit =
+let parts_of fab m d owners bit =
   match parts_by bit (parts m) with
   | Some both -> both
   | None ->
@@ -852,7 +890,7 @@ let rec follow_each delivery fab rk go from d owners m = function
          | None -> None)
       | None -> None))
 
-let rec follow delivery fab rk rules tests blank fuel d owners s m c ts =
+let rec follow delivery fab rk rules tests fuel d owners s m c ts =
   match recall m c ts s with
   | Some k -> Some (m, k)
   | None ->
@@ -863,7 +901,7 @@ let rec follow delivery fab rk rules tests blank fuel d owners s m c ts =
        (match arrive fab rules c d (s, bits) ts with
         | Known choices ->
           (match follow_each delivery fab rk
-                   (follow delivery fab rk rules tests blank fuel0 d owners s)
+                   (follow delivery fab rk rules tests fuel0 d owners s)
                    (queue_of fab c ts) d owners m choices with
            | Some p ->
              let (m0, k) = p in
@@ -873,9 +911,9 @@ let rec follow delivery fab rk rules tests blank fuel d owners s m c ts =
            | None -> None)
         | Divide p ->
           let bit = dividing (tests c).destinations d p in
-          let (zero, one) = parts_of fab blank m d owners bit in
+          let (zero, one) = parts_of fab m d owners bit in
           let go = fun value part0 ->
-            follow delivery fab rk rules tests blank fuel0 (half value d bit)
+            follow delivery fab rk rules tests fuel0 (half value d bit)
               (Stdlib.fst part0) s (Stdlib.snd part0) c ts
           in
           (match go false zero with
@@ -923,15 +961,15 @@ let receives fab everybody d owners h o =
         | Exactly _ -> to_owner (filter (fun r -> not (N.eqb r h)) owners) o
         | ToOwner -> true)
 
-let rec from_one delivery fab rk rules tests blank fuel fuel' everybody h d owners m =
+let rec from_one delivery fab rk rules tests fuel fuel' everybody h d owners m =
   let c = fab.from_host h in
   (match arrive fab rules c d ((fab.mac h),
            (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
              ((fun p->1+2*p) 1))))))) [] with
    | Known choices ->
      (match follow_each delivery fab rk
-              (follow delivery fab rk rules tests blank fuel d owners
-                (fab.mac h)) (queue_of fab c []) d owners m choices with
+              (follow delivery fab rk rules tests fuel d owners (fab.mac h))
+              (queue_of fab c []) d owners m choices with
       | Some p ->
         let (m0, k) = p in
         let (_, o) = k in
@@ -944,9 +982,9 @@ let rec from_one delivery fab rk rules tests blank fuel fuel' everybody h d owne
         (fun _ -> None)
         (fun fuel'0 ->
         let bit = dividing (tests c).destinations d p in
-        let (zero, one) = parts_of fab blank m d owners bit in
+        let (zero, one) = parts_of fab m d owners bit in
         let go = fun value part0 ->
-          from_one delivery fab rk rules tests blank fuel fuel'0 everybody h
+          from_one delivery fab rk rules tests fuel fuel'0 everybody h
             (half value d bit) (Stdlib.fst part0) (Stdlib.snd part0)
         in
         (match go false zero with
@@ -961,18 +999,16 @@ let rec from_one delivery fab rk rules tests blank fuel fuel' everybody h d owne
         fuel')
    | Refuse -> None)
 
-let rec from_hosts delivery fab rk rules tests blank fuel everybody d owners m = function
+let rec from_hosts delivery fab rk rules tests fuel everybody d owners m = function
 | [] -> true
 | h :: more ->
-  (match from_one delivery fab rk rules tests blank fuel fuel everybody h d
-           owners m with
+  (match from_one delivery fab rk rules tests fuel fuel everybody h d owners m with
    | Some m0 ->
-     from_hosts delivery fab rk rules tests blank fuel everybody d owners m0
-       more
+     from_hosts delivery fab rk rules tests fuel everybody d owners m0 more
    | None -> false)
 
-let check_class delivery fab rk rules tests blank fuel everybody d =
-  from_hosts delivery fab rk rules tests blank fuel everybody d
+let check_class delivery fab rk rules tests fuel everybody d =
+  from_hosts delivery fab rk rules tests fuel everybody d
     (owners_in fab d fab.hosts) blank fab.hosts
 
 let dividing_bit bits decided cubes =
@@ -1029,8 +1065,8 @@ let tested_by l =
   (filter (fun test -> not (N.eqb (Stdlib.snd (Stdlib.snd test)) 0))
     (map (fun r -> (r.r_dst, r.r_src)) rules)) }
 
-let prepare f bits channels =
-  fold_left (fun m c -> Map.add m c (f c)) channels (Map.empty bits)
+let prepare f channels =
+  fold_left (fun m c -> Map.add m c (f c)) channels Map.Leaf
 
 let prepared f ready c =
   match Map.find ready c with
@@ -1045,17 +1081,13 @@ let rec ascending = function
    | y :: _ -> (&&) (N.ltb x y) (ascending more))
 
 let check delivery fab rk fuel channels classes =
-  let bits = N.size_nat (N.of_nat (length channels)) in
-  let rules = prepared (tables_of fab) (prepare (tables_of fab) bits channels)
-  in
+  let rules = prepared (tables_of fab) (prepare (tables_of fab) channels) in
   let tests_of = fun c -> tested_by (rules c) in
-  let tests = prepared tests_of (prepare tests_of bits channels) in
+  let tests = prepared tests_of (prepare tests_of channels) in
   let everybody = NSort.sort fab.hosts in
   let all = fold_right (fun h -> together (just h)) [] everybody in
   (&&) (ascending everybody)
-    (forallb
-      (check_class delivery fab rk rules tests (Memo ((Map.empty bits), []))
-        fuel all) classes)
+    (forallb (check_class delivery fab rk rules tests fuel all) classes)
 
 let check_all delivery fab rk fuel channels classes =
   (&&)

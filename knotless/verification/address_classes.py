@@ -39,6 +39,8 @@ class Cube(NamedTuple):
 
 
 ANY = Cube(0, 0)
+GROUPS = Cube(1 << 40, 1 << 40)
+"""Addresses of groups of hosts, and of all (IEEE 802, 8.2.2)."""
 
 
 class AddressClass(NamedTuple):
@@ -83,13 +85,29 @@ def address_classes(patterns: Iterable[Cube]) -> list[AddressClass]:
     return classes
 
 
+def hull(cubes: Collection[Cube]) -> Cube:
+    """Return the smallest cube that contains all of some, which are at least one.
+
+    Examples
+    --------
+    >>> hull([Cube(5, EXACT), Cube(4, EXACT)]) == Cube(4, EXACT - 1)
+    True
+
+    """
+    first = next(iter(cubes)).value
+    mask = EXACT
+    for cube in cubes:
+        mask &= cube.mask & ~(cube.value ^ first)
+    return Cube(first & mask, mask)
+
+
 def coarse_classes(shared: Iterable[Cube], own: Iterable[Cube]) -> list[AddressClass]:
     """Divide all addresses by the ``shared`` patterns, and by others only where that is needed.
 
-    ``own`` are patterns that the rules of one switch test: a reader can divide a class there, when
-    it comes to the switch. Both parts must have addresses then, or the reader would follow frames
-    that nobody can send. So where the ``own`` patterns in a class could have all of its addresses
-    together, and where one is not wholly in a class, they divide here.
+    ``own`` are patterns that the rules of few switches test: a reader can divide a class when it
+    comes to such a switch. Both parts must have addresses then, or the reader would follow frames
+    that nobody can send. So where the ``own`` patterns in a class and the cubes that it is without
+    could have all addresses together, and where one is not wholly in a class, they divide here.
     """
     chosen, others = {*shared}, {*own}
     while True:
@@ -114,7 +132,8 @@ def _needed(classes: Iterable[AddressClass], others: Iterable[Cube]) -> set[Cube
         else:
             inside.setdefault(cube, []).append(pattern)
     for cube, patterns in inside.items():
-        if sum(one.addresses for one in (*patterns, *without[cube])) >= cube.addresses:
+        outside = without[cube]
+        if outside and sum(one.addresses for one in (*patterns, *outside)) >= cube.addresses:
             more.update(patterns)
     return more
 

@@ -28,7 +28,14 @@ from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels
 from knotless.routing.graphs.dependencies import Edges, waiting
 from knotless.topologies.formats.switch_files import RULES
 from knotless.topologies.numbering import mac_text, mac_value
-from knotless.verification.address_classes import AddressClass, Cube, coarse_classes
+from knotless.verification.address_classes import (
+    EXACT,
+    GROUPS,
+    AddressClass,
+    Cube,
+    coarse_classes,
+    hull,
+)
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_failures import ProvenFailures, cut_lines
@@ -39,6 +46,8 @@ VERSION = "knotless-proof 2"
 _ETHERTYPE = 0x0806
 """Of the frames that witnesses send; rules that test it are not covered."""
 _PRIORITY_SHIFT = 13
+_SPARSE = 16
+"""If switches test less than one in so many of the shared patterns, classes are divided late."""
 
 
 def proof_text(
@@ -198,14 +207,25 @@ def _failure_lines(proven: ProvenFailures, channels: Channels) -> Iterator[str]:
 
 
 def class_lines(folders: Sequence[Mapping[str, bytes]]) -> Iterator[str]:
-    """Yield classes of addresses: those that the rules of two switches or more tell apart."""
+    """Yield classes of addresses, as few as can be followed quickly.
+
+    If each switch tests few of the patterns that several switches test, as where rules are ranges
+    of coordinates, the addresses of hosts are one class, which the checker divides on the way.
+    Otherwise these patterns divide them at once: a class after the other takes less memory.
+    """
     flows, _ = RULES
     of_switch: dict[str, str] = {}
     for name, content in chain.from_iterable(files.items() for files in folders):
         if name.endswith(flows):
             of_switch[name] = of_switch.get(name, "") + content.decode()
     patterns = destination_patterns(of_switch.values())
-    shared = (pattern for pattern, switches in patterns.items() if switches > 1)
+    shared = {pattern: switches for pattern, switches in patterns.items() if switches > 1}
+    if hosts := [one for one in patterns if one.mask == EXACT and not one.meets(GROUPS)]:
+        around = hull(hosts)
+        inside = [switches for pattern, switches in shared.items() if around.contains(pattern)]
+        if _SPARSE * sum(inside) < len(inside) * len(of_switch):
+            chosen = {p for p in shared if not around.contains(p)} | {around}
+            return map(class_line, coarse_classes(chosen, patterns))
     return map(class_line, coarse_classes(shared, patterns))
 
 

@@ -81,6 +81,11 @@ FAULTS = (
         "if (snd r =? first) &&",
         "if (snd r <=? first) &&",
     ),
+    Fault(
+        "another key is taken for the one that a map has",
+        "| One only value => if key =? only then Some value else None",
+        "| One only value => Some value",
+    ),
     Fault("hosts may have one number", "ascending everybody\n  && ", ""),
     Fault(
         "an owner is not compared",

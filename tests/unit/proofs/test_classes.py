@@ -14,6 +14,7 @@ from tests.support.proofs import (
     files_of_plan,
     judge,
     proof_of,
+    proof_of_product,
     write_rules,
 )
 
@@ -41,6 +42,15 @@ def test_a_class_that_rules_divide_is_followed_in_parts(tmp_path: Path, spec: st
     folder = write_rules(tmp_path / "rules", files_of_plan(spec))
     proof = with_large_classes(folder)
     assert proof.count("\nclass 00:") == 1
+    judgement = judge(folder, proof)
+    assert judgement.accepted, judgement.text
+
+
+def test_hosts_are_one_class_where_each_switch_tests_few_of_the_patterns(tmp_path: Path) -> None:
+    folder = write_rules(tmp_path / "rules", files_of_plan("torus,12,12"))
+    proof = proof_of_product(folder)
+    assert proof.count("\nclass ") == 4
+    assert proof.count("\nclass 02:") == 1
     judgement = judge(folder, proof)
     assert judgement.accepted, judgement.text
 
