@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -41,14 +41,23 @@ CASES: Sequence[tuple[str, str, str]] = (
     ("torus,32,32", "dor", ""),
     ("lsft,17", "lsft", ""),
     ("fattree3,32", "fattree", ""),
+    ("mesh,100,100", "dor", ""),
+    ("mesh,32,32,10", "dor", ""),
 )
 """Fabric, engine, and other options of ``knotless flows``."""
 LIMIT_S = 900
 """Seconds of processors after which the verifier is ended."""
 
 
-def _used_s(command: Sequence[str | Path], statuses: Sequence[int]) -> float | None:
-    """Return the processor seconds of a process; None: it was ended."""
+class Used(NamedTuple):
+    """What a process used: seconds of processors, and its peak memory in MB (10^6 bytes)."""
+
+    seconds: float
+    memory_mb: int
+
+
+def _used(command: Sequence[str | Path], statuses: Sequence[int]) -> Used | None:
+    """Return what a process used; None: it was ended."""
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
@@ -65,7 +74,7 @@ def _used_s(command: Sequence[str | Path], statuses: Sequence[int]) -> float | N
         return None
     if process.returncode not in statuses:
         raise KnotlessError(f"{' '.join(map(str, command))}: status {process.returncode}")
-    return round(used.ru_utime + used.ru_stime, 2)
+    return Used(round(used.ru_utime + used.ru_stime, 2), round(used.ru_maxrss * 1024 / 1e6))
 
 
 def _knotless(*words: str) -> list[str]:
@@ -76,15 +85,15 @@ def measure(spec: str, engine: str, options: str, folder: Path) -> dict[str, Any
     """Return the row of a case, whose files are written to a folder."""
     rules, proof = folder / "rules", folder / "proof"
     words = ["--engine", engine, *options.split(), "--out", str(rules)]
-    _used_s(_knotless("flows", spec, *words), [0])
+    _used(_knotless("flows", spec, *words), [0])
     check = _knotless("check", str(rules))
-    checked = _used_s(check, [0, 1])
-    written = _used_s([*check, "--proof", str(proof)], [0, 1])
+    checked = _used(check, [0, 1])
+    written = _used([*check, "--proof", str(proof)], [0, 1])
     if checked is None or written is None:
         raise KnotlessError(f"{spec}: the check takes longer than {LIMIT_S} s")
     text = proof.read_text()
     claim = re.findall(r"^claim (.+)", text, re.MULTILINE)[0]
-    verified = _used_s([verifier(), rules, proof], [int(claim == "cycle")])
+    verified = _used([verifier(), rules, proof], [int(claim == "cycle")])
     return {
         "fabric": spec,
         "engine": engine,
@@ -96,30 +105,37 @@ def measure(spec: str, engine: str, options: str, folder: Path) -> dict[str, Any
         "classes": text.count("\nclass "),
         "proof_bytes": len(text),
         "gzip_bytes": len(gzip.compress(text.encode(), mtime=0)),
-        "check_s": checked,
-        "check_proof_s": written,
-        "verify_s": verified,
+        "check_s": checked.seconds,
+        "check_proof_s": written.seconds,
+        "verify_s": verified and verified.seconds,
+        "verify_mb": verified and verified.memory_mb,
     }
 
 
 def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/explanation/proof.md."""
+    # Runs of before it was measured have no memory.
+    with_memory = all("verify_mb" in row for row in run["rows"])
+    memory = " its memory, MB |" if with_memory else ""
     return [
         "| fabric, engine | rules | claim | proof, KB | with gzip | `check` s | `check --proof` s"
-        " | `verify` s |",
-        "|---" * 8 + "|",
-        *map(_line, run["rows"]),
+        f" | `verify` s |{memory}",
+        "|---" * (9 if with_memory else 8) + "|",
+        *(_line(row, with_memory) for row in run["rows"]),
         "",
         f"Seconds of processors of whole processes. {machine_line(run)}",
     ]
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _line(row: Mapping[str, Any], with_memory: bool) -> str:
     verify_s = f"over {LIMIT_S}" if row["verify_s"] is None else f"{row['verify_s']:.2f}"
     claim = f"{row['claim']}, {row['flow_control']}"
     sizes = f"{row['proof_bytes'] / 1000:.1f} | {row['gzip_bytes'] / 1000:.1f}"
     times = f"{row['check_s']:.2f} | {row['check_proof_s']:.2f} | {verify_s}"
-    return f"| {row['fabric']}, {row['engine']} | {row['rules']:,} | {claim} | {sizes} | {times} |"
+    line = f"| {row['fabric']}, {row['engine']} | {row['rules']:,} | {claim} | {sizes} | {times} |"
+    if not with_memory:
+        return line
+    return f"{line} {'-' if row['verify_mb'] is None else format(row['verify_mb'], ',')} |"
 
 
 def _order(row: Mapping[str, Any]) -> tuple[int, str]:
@@ -136,7 +152,7 @@ def rows(cases: Sequence[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
 @benchmark(table_of, keys=("fabric", "engine", "options"), order=_order)
 @click.option("--only", "specs", multiple=True, help="Measure only this fabric; may be repeated.")
 def main(run: Run, specs: tuple[str, ...]) -> None:
-    """Write and check proofs of fabrics of up to 8,192 hosts.
+    """Write and check proofs of fabrics of up to 10,240 switches.
 
     Example: python -m bench.proofs --json > docs/benchmarks/proofs.json
     """
