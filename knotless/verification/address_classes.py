@@ -50,8 +50,10 @@ class AddressClass(NamedTuple):
     without: tuple[Cube, ...] = ()
 
 
-def address_classes(patterns: Iterable[Cube]) -> list[AddressClass]:
-    """Divide all addresses into classes of which each pattern has all or none.
+def address_classes(patterns: Iterable[Cube], within: Cube = ANY) -> list[AddressClass]:
+    """Divide the addresses of a cube, by default all, into classes.
+
+    Each pattern, which is in the cube or is the cube, has all addresses of a class or none.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def address_classes(patterns: Iterable[Cube]) -> list[AddressClass]:
     """
     classes: list[AddressClass] = []
     # Depth first, with a stack: an address has more bits than a recursion should be deep.
-    open_cells = [(ANY, sorted({*patterns} - {ANY}))]
+    open_cells = [(within, sorted({*patterns} - {within}))]
     while open_cells:
         cell, inside = open_cells.pop()
         nested = _nested(cell, inside)
@@ -101,8 +103,12 @@ def hull(cubes: Collection[Cube]) -> Cube:
     return Cube(first & mask, mask)
 
 
-def coarse_classes(shared: Iterable[Cube], own: Iterable[Cube]) -> list[AddressClass]:
-    """Divide all addresses by the ``shared`` patterns, and by others only where that is needed.
+def coarse_classes(
+    shared: Iterable[Cube], own: Iterable[Cube], within: Cube = ANY
+) -> list[AddressClass]:
+    """Divide the addresses of a cube, by default all, by the ``shared`` patterns.
+
+    They are divided by others only where that is needed.
 
     ``own`` are patterns that the rules of few switches test: a reader can divide a class when it
     comes to such a switch. Both parts must have addresses then, or the reader would follow frames
@@ -112,7 +118,7 @@ def coarse_classes(shared: Iterable[Cube], own: Iterable[Cube]) -> list[AddressC
     chosen, others = {*shared}, {*own}
     while True:
         others -= chosen
-        classes = address_classes(chosen)
+        classes = address_classes(chosen, within)
         if not (more := _needed(classes, others)):
             return classes
         chosen |= more

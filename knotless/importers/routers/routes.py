@@ -15,9 +15,10 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
 from knotless.importers.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
-from knotless.importers.route_dump import END, NextHop
+from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Routes
 from knotless.importers.routers.fabric import RouterFabric, Wiring
+from knotless.importers.routers.onward import onward_of
 from knotless.importers.routers.tunnels import Server, Tunnel
 from knotless.importers.routers.unassigned import unassigned_ranges
 from knotless.routing.graphs.channels import End
@@ -318,41 +319,17 @@ def _action(
 ) -> int:
     """Return the action of a route; unknown if that of one of its next hops is."""
     name, wiring, number = router
-    ports: set[int] = set()
-    exits: set[int] = set()
-    routes_on = False
-    if any(_ends(name, wiring, hop) for hop in hops):
+    onward = onward_of(name, wiring, hops, prefix, findings)
+    if onward is None:
+        return actions.unknown()
+    if onward.ends:
         return actions.end()
-    for hop in hops:
-        interface = hop.interface
-        if interface is None or wiring.is_own(name, hop):
-            continue
-        edge = wiring.is_edge(name, hop)
-        if edge is None:
-            findings.gap(f"what port {interface} of {name} leads to")
-            return actions.unknown()
-        linked = [(name, port) for port in wiring.ports(name, interface)]
-        linked = [port for port in linked if port in wiring.cabling.peers]
-        if edge and wiring.leaves(name, hop, prefix):
-            exits.add(number[name, interface])
-        elif edge:
-            ports.add(HERE)
-        elif linked:
-            ports.update(number[port] for port in linked)
-        else:
-            findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
-            return actions.unknown()
-        routes_on |= edge or hop.address is not None
-    onward = routes_on or not ports
-    return actions.send(sorted(ports), sorted(exits)) if onward else actions.link(sorted(ports))
-
-
-def _ends(router: str, wiring: Wiring, hop: NextHop) -> bool:
-    """Tell whether a route is to an address of the router itself."""
-    of_router = wiring.interfaces[router]
-    return hop == END or (
-        not wiring.loopbacks and hop.address is None and of_router.is_loopback(hop.interface or "")
+    ports = sorted(
+        {number[name, port] for port in onward.links} | ({HERE} if onward.hosts else set())
     )
+    if onward.of_link:
+        return actions.link(ports)
+    return actions.send(ports, sorted({number[name, port] for port in onward.exits}))
 
 
 def _own_kinds(
