@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.errors import ProofError
 from knotless.base.flow_control import FlowControl
 from knotless.base.model_limits import PRIORITIES
 from knotless.forwarding.openflow.rules import FabricRules, Rule
@@ -18,6 +19,7 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
+from knotless.importers.route_tables import RouteTables
 from knotless.routing.graphs.channels import Channels
 from knotless.routing.graphs.dependencies import Edges, lossless_waits, merged, requested
 from knotless.topologies.fabric import Fabric
@@ -52,6 +54,10 @@ def _ends_nowhere(_destination: int, _switch: int) -> bool:
 
 def _no_sections() -> dict[str, bytes]:
     return {}
+
+
+def _no_route_tables() -> RouteTables:
+    raise ProofError("proofs do not cover tables that are not those of IP routers")
 
 
 def no_groups(_traffic: int, _source: int) -> frozenset[int]:
@@ -177,7 +183,8 @@ class TableFabric(ImportedFabric):
     cannot be written. ``switch_settings`` returns the settings of the switches, by name.
     ``sections`` returns what a state needs to read one of them again; nothing if none is enough.
     ``first_groups`` returns the priority groups of the port of a source that packets of a traffic
-    may be in, by numbers; none if that is not known.
+    may be in, by numbers; none if that is not known. ``route_tables`` returns what the routers do
+    with IPv4 addresses, and raises ProofError if they do more than this says.
     """
 
     traffics: tuple[TableTraffic, ...]
@@ -188,6 +195,7 @@ class TableFabric(ImportedFabric):
     switch_settings: Callable[[], Mapping[str, ReadSettings]] = _no_settings
     sections: Callable[[], dict[str, bytes]] = _no_sections
     first_groups: Callable[[int, int], frozenset[int]] = no_groups
+    route_tables: Callable[[], RouteTables] = _no_route_tables
 
     def with_tables(
         self,

@@ -107,3 +107,32 @@ let print folders files condition ~delivery failures =
     \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
     (if condition = "under PAUSE" then "one for each link" else "one for each link and priority")
     (if failures = [] then "" else " while they are up")
+
+(* Of a fabric of routers. *)
+let print_routers (folder : Folder.t) files condition =
+  let hosts = Folder.hosts folder and under_pfc = condition <> "under PAUSE" in
+  Printf.printf
+    "accepted: the fabric cannot deadlock %s\n\n\
+     Proven in Coq (check_sound), for every IPv4 packet that a host sends, to any address:\n\
+    \  - no state that the network can reach is deadlocked, whatever the sizes of its buffers;\n\
+    \  - as long as there are packets, the first one of some queue can move;\n\
+    \  - when hosts stop sending, the network is empty after a bounded number of moves: no loops;\n\
+    \  - then a packet to the address that fabric.json has of another host has reached that host,\n\
+    \    once, and no other.\n\
+     Judged: %d routers, %d hosts (%d with an address), %d routes in %d files, whose SHA-256 the\n\
+     proof names.\n\
+     Assumed:\n\
+    \  - the files say what routers hold, how they are cabled, and where packets enter; that does\n\
+    \    not change;\n\
+    \  - routers go by the longest prefix, of several next hops by any, and store a packet before\n\
+    \    they send it on;\n\
+     %s\
+    \  - each queue of an input (%s) has room for a longest packet that\n\
+    \    nobody else can take, and holds its sender back when it is full;\n\
+    \  - hosts, routers and other devices take what is for them; links lose and change nothing;\n\
+    \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
+    condition
+    (Array.length folder.switch_names)
+    hosts (Routes.receivers folder) (Routes.count folder) files
+    (if under_pfc then "  - packets keep their priority from router to router;\n" else "")
+    (if under_pfc then "one for each link and priority" else "one for each link")

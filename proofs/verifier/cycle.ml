@@ -20,7 +20,8 @@ let name_of (name, priority) = Printf.sprintf "%s/%d" name priority
 let check_wait folder fabric (wait : Proof_file.wait) =
   let sender = host folder wait.host in
   if fabric.mac sender <> wait.source then
-    refused "%s sends with its own address, not with %s" wait.host (mac_text wait.source);
+    refused "%s sends with its own address, not with %s" wait.host
+      (Folder.address_text folder wait.source);
   let channels = List.map (channel folder) wait.via in
   if List.hd channels <> fabric.from_host sender then
     refused "the channels of a frame from %s begin with %s" wait.host wait.host;
@@ -39,7 +40,8 @@ let check_wait folder fabric (wait : Proof_file.wait) =
       (match List.sort_uniq compare (List.concat_map reach frames) with
        | [] ->
          refused "rules do not send frames of %s to %s from %s to %s" wait.host
-           (mac_text wait.destination) folder.channel_names.(from) folder.channel_names.(next)
+           (Folder.address_text folder wait.destination) folder.channel_names.(from)
+           folder.channel_names.(next)
        | frames -> walk frames rest)
     | _ -> frames in
   let frames = walk [ ([], []) ] channels in
@@ -62,11 +64,11 @@ let check folder fabric waits =
   | first :: others when requested = others @ [ first ] -> ()
   | _ -> refused "the waits do not form a cycle"
 
-let print condition (waits : Proof_file.wait list) =
+let print folder condition (waits : Proof_file.wait list) =
   Printf.printf
     "checked, not proven: %s, frames can wait for each other in a cycle. The files send\n" condition;
   List.iter (fun (wait : Proof_file.wait) ->
       Printf.printf "  a frame from %s to %s by %s: in %s it waits for %s\n" wait.host
-        (mac_text wait.destination) (String.concat " " wait.via) (name_of wait.holder)
-        (name_of wait.requested))
+        (Folder.address_text folder wait.destination) (String.concat " " wait.via)
+        (name_of wait.holder) (name_of wait.requested))
     waits

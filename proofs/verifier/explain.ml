@@ -25,8 +25,9 @@ let switch_name walk switch = (List.hd walk.folders).switch_names.(switch)
 let place walk switch (rule : rule) =
   let is_it (entry : Openflow.entry) = entry.rule == rule in
   let line number (folder : Folder.t) =
+    let suffix = match folder.kind with Rules -> "flows" | Routes -> "routes" in
     let name (entry : Openflow.entry) =
-      Printf.sprintf "%s.flows:%d%s" (switch_name walk switch) entry.line
+      Printf.sprintf "%s.%s:%d%s" (switch_name walk switch) suffix entry.line
         (if List.length walk.folders = 1 then ""
          else Printf.sprintf " of folder %d" (number + 1)) in
     Option.map name (List.find_opt is_it folder.entries.(switch)) in
@@ -47,7 +48,10 @@ let rec copies walk switch held table port meta d s ts =
   | Refuse -> stop "%s: rules do not decide about these frames" (switch_name walk switch)
   | Known [] ->
     walk.dropped <-
-      Printf.sprintf "%s: no rule of table %d matches" (switch_name walk switch) table;
+      (let name = switch_name walk switch in
+       match (List.hd walk.folders).kind with
+       | Rules -> Printf.sprintf "%s: no rule of table %d matches" name table
+       | Routes -> Printf.sprintf "%s: no route" name);
     [ [] ]
   | Known hits ->
     let of_rule rule =
@@ -83,7 +87,12 @@ let rec follow walk channel d s ts rank name =
   let send (rule, target, port, ts) =
     let rule = place walk switch rule in
     match target with
-    | Nowhere -> walk.dropped <- Printf.sprintf "%s: nothing is behind port %d" rule port; [ [] ]
+    | Nowhere ->
+      walk.dropped <-
+        (match (List.hd walk.folders).kind with
+         | Rules -> Printf.sprintf "%s: nothing is behind port %d" rule port
+         | Routes -> rule ^ ": it leaves the fabric");
+      [ [] ]
     | ToHost _ when not walk.delivery -> [ [] ]
     | ToHost host when ts = [] -> [ [ host ] ]
     | ToHost host ->
@@ -145,7 +154,7 @@ let rec from_host walk d host =
      | _ -> ())
 
 let of_class walk d =
-  let destination = "frames to " ^ Text.class_text d in
+  let destination = "frames to " ^ Folder.class_text (List.hd walk.folders) d in
   let from host =
     match from_host walk d host with
     | () -> None

@@ -3,7 +3,11 @@
 open Checker
 open Text
 
+type kind = Rules | Routes
+(* What the files of switches have: OpenFlow rules, or routes to addresses of IPv4. *)
+
 type t = {
+  kind : kind;
   fabric_text : string;
   fabric : (int -> switch list) -> (int -> int -> int) -> fabric;
   (* by what each switch may hold, and by the queue of each channel and priority *)
@@ -28,10 +32,22 @@ let hosts folder = Array.length folder.channel_names - folder.first_host
 let host_name folder host = folder.channel_names.(folder.first_host + host)
 let rules folder = Array.fold_left (fun n entries -> n + List.length entries) 0 folder.entries
 
+let address_text folder address =
+  if folder.kind = Routes && address <= ones 32 then ipv4_text address else mac_text address
+
+let class_text folder (cube, exceptions) =
+  let text (value, mask) =
+    if folder.kind = Routes then prefix_text (value, mask)
+    else mac_text value ^ "/" ^ mac_text mask in
+  let but = if exceptions = [] then [] else "but" :: List.map text exceptions in
+  String.concat " " (text cube :: but)
+
 (* Files that count, sorted by name. *)
 let file_names path =
   let all = try Sys.readdir path with Sys_error message -> unreadable "%s" message in
-  let counts name = name = "fabric.json" || has_suffix ".flows" name || has_suffix ".groups" name in
+  let counts name =
+    name = "fabric.json"
+    || List.exists (fun suffix -> has_suffix suffix name) [ ".flows"; ".groups"; ".routes" ] in
   if Array.mem "tags.json" all then
     refused "tags.json: fabrics whose hosts tag their frames are not covered";
   List.sort compare (List.filter counts (Array.to_list all))
@@ -50,6 +66,11 @@ let lossless value =
     | _ -> false in
   if loses value then refused "fabric.json: links that lose frames are not covered"
 
+let check_printable name =
+  if name = "" || String.exists (fun c -> c <= ' ' || c >= '\127') name then
+    unreadable "the name %S" name
+
+(* Of a file too. *)
 let check_name name =
   if name = "" || String.exists (fun c -> c <= ' ' || c = '/' || c = '\127') name then
     unreadable "the name %S" name
@@ -167,7 +188,7 @@ let of_texts texts =
       (entries, Openflow.switch entries (Openflow.groups groups group_text)) in
   let read_switches = Array.map read_switch switch_names in
   let switches = Array.map snd read_switches in
-  { fabric_text; fabric; channels; channel_names; first_host; switch_names; switches;
+  { kind = Rules; fabric_text; fabric; channels; channel_names; first_host; switch_names; switches;
     entries = Array.map fst read_switches }
 
 (* What each switch holds in one of several folders; each content once. *)

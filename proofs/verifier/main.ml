@@ -2,7 +2,8 @@
 open Text
 
 let usage =
-  "knotless-verify FOLDER PROOF        judge a proof for the fabric and the rules in a folder\n\
+  "knotless-verify FOLDER PROOF        judge a proof for the fabric and its rules or routes in a\n\
+  \                                    folder\n\
    knotless-verify BEFORE AFTER PROOF  the same while switches go from the rules of one folder to\n\
   \                                    those of the next; there may be more before\n\
    knotless-verify --print FOLDER      print what is read of a folder\n\n\
@@ -45,7 +46,7 @@ let read_folders paths (proof : Proof_file.t) =
   let read path files =
     let texts = Folder.texts path in
     check_files texts files;
-    Folder.of_texts texts in
+    if Routes.are_in texts then Routes.of_texts texts else Folder.of_texts texts in
   let folders = List.map2 read paths proof.folders in
   let fabric (folder : Folder.t) = folder.fabric_text in
   if List.exists (fun folder -> fabric folder <> fabric (List.hd folders)) folders then
@@ -80,6 +81,12 @@ let queues (proof : Proof_file.t) =
         (List.map (fun group -> ", priorities " ^ text group ^ " together") proof.groups) in
     (lowest, (if proof.flow_control = "pfc" then "under PFC" else "under credits") ^ groups)
   | other -> refused "flow control %s is not covered: all links have to pause" other
+
+(* The same for routers, whose packets of all priorities are judged as those of one. *)
+let queues_of_routers (proof : Proof_file.t) =
+  if proof.groups <> [] then refused "packets keep their priority, so that none share a queue";
+  let lowest = if proof.flow_control = "pause" then 0 else List.hd proof.lossless in
+  ((fun _ -> lowest), Routes.flow_control proof proof.lossless)
 
 (* The checker divides classes where rules do: of classes that were chosen to harm, without end. *)
 let with_limit steps (fabric : Checker.fabric) =
@@ -156,21 +163,37 @@ let check_safe folders lowest fabric (safe : Proof_file.safe) =
    | _ -> judge ~delivery:safe.delivery folders);
   List.map (check_failure folders lowest fabric ranks safe) safe.failures
 
+(* Of IPv4, the checker judges classes of its addresses. *)
+let check_safe_routes folder lowest fabric (safe : Proof_file.safe) =
+  if safe.failures <> [] || not safe.delivery then
+    refused "of routers only what is claimed of delivery and without failures is covered";
+  if not (Routes.cover safe.classes) then
+    refused "the classes are not those of all addresses of IPv4";
+  require [ folder ] lowest ~delivery:true Checker.check fabric (ranking folder fabric safe.ranks)
+    safe.classes
+
 let verify paths proof_path =
   let proof = Proof_file.read proof_path in
   let folders = read_folders paths proof in
   let folder = List.hd folders in
-  let lowest, condition = queues proof in
-  List.iter (check_lossless proof) folders;
+  let routers = List.exists (fun (folder : Folder.t) -> folder.kind = Routes) folders in
+  if routers && List.length folders > 1 then refused "a proof of routers is of one folder";
+  let lowest, condition = if routers then queues_of_routers proof else queues proof in
+  if not routers then List.iter (check_lossless proof) folders;
   let queue channel priority = (8 * channel) + lowest priority in
   let fabric = folder.fabric (Folder.versions folders) queue in
   match proof.claim with
   | Cycle _ | Safe { failures = _ :: _; _ } when List.length folders > 1 ->
     refused "this claim is for one folder of rules"
   | Cycle waits ->
+    let condition =
+      if folder.kind = Routes then Routes.condition_of_cycle proof waits else condition in
     Cycle.check folder fabric waits;
-    Cycle.print condition waits;
+    Cycle.print folder condition waits;
     exit 1  (* as of a refused proof: 0 is for fabrics that cannot deadlock *)
+  | Safe safe when routers ->
+    check_safe_routes folder lowest fabric safe;
+    Conclusion.print_routers folder (List.length (List.hd proof.folders)) condition
   | Safe safe ->
     let failures = check_safe folders lowest fabric safe in
     let files = List.fold_left (fun n files -> n + List.length files) 0 proof.folders in
@@ -189,7 +212,9 @@ let () =
   try
     match List.tl (Array.to_list Sys.argv) with
     | [ "--help" ] -> print_string usage
-    | [ "--print"; path ] -> Folder.print (Folder.of_texts (Folder.texts path))
+    | [ "--print"; path ] ->
+      let texts = Folder.texts path in
+      if Routes.are_in texts then Routes.print texts else Folder.print (Folder.of_texts texts)
     | (path :: _ :: _) as all when path <> "" && path.[0] <> '-' ->
       (match List.rev all with
        | proof :: folders -> verify (List.rev folders) proof

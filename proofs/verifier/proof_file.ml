@@ -62,10 +62,10 @@ let priorities_of fields =
   List.sort compare all
 
 let class_of cube rest =
-  let cube = pattern 48 mac cube in
+  let cube = Text.cube cube in
   match rest with
   | [] -> (cube, [])
-  | "but" :: (_ :: _ as exceptions) -> (cube, List.map (pattern 48 mac) exceptions)
+  | "but" :: (_ :: _ as exceptions) -> (cube, List.map Text.cube exceptions)
   | _ -> unreadable "exceptions follow the word but"
 
 let is_hash text =
@@ -118,8 +118,9 @@ let cycle_of_lines each lines =
       match fields, !waits with
       | [ "wait"; holder; requested; host; destination; source ], waits_before ->
         if List.exists (fun wait -> wait.via = []) waits_before then unreadable "via is missing";
-        waits := { holder = queue holder; requested = queue requested; host;
-                   destination = mac destination; source = mac source; via = [] } :: waits_before
+        waits :=
+          { holder = queue holder; requested = queue requested; host;
+            destination = address destination; source = address source; via = [] } :: waits_before
       | "via" :: via, wait :: before when wait.via = [] && List.length via >= 2 ->
         waits := { wait with via } :: before
       | _ -> unreadable "not a line of this claim")

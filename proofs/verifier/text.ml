@@ -79,10 +79,39 @@ let pattern bits value text =
   | [ v; m ] -> (part v, part m)
   | _ -> unreadable "not a value and a mask: %s" text
 
-let class_text ((value, mask), exceptions) =
-  let cube (value, mask) = mac_text value ^ "/" ^ mac_text mask in
-  let but = if exceptions = [] then [] else "but" :: List.map cube exceptions in
-  String.concat " " (cube (value, mask) :: but)
+(* A number in decimal, up to a limit, as an address of IPv4 has it: without zeros before it. *)
+let decimal limit text =
+  match if String.length text <= 3 then int_of_string_opt text else None with
+  | Some value when 0 <= value && value <= limit && string_of_int value = text -> value
+  | _ -> unreadable "not a number up to %d: %s" limit text
+
+let ipv4 text =
+  match String.split_on_char '.' text with
+  | [ _; _; _; _ ] as parts ->
+    List.fold_left (fun address part -> (address * 256) + decimal 255 part) 0 parts
+  | _ -> unreadable "not an address: %s" text
+
+let ipv4_text address =
+  String.concat "."
+    (List.map (fun shift -> string_of_int ((address lsr shift) land 255)) [ 24; 16; 8; 0 ])
+
+(* ADDRESS/LENGTH: the pattern in 48 bits, of which the highest 16 are 0, and the length. *)
+let prefix text =
+  match cut '/' text with
+  | None -> unreadable "not a prefix: %s" text
+  | Some (address, length) ->
+    let value = ipv4 address and length = decimal 32 length in
+    let mask = ones 48 - ones (32 - length) in
+    if value land mask <> value then unreadable "bits behind the prefix are set: %s" text;
+    ((value, mask), length)
+
+let prefix_text (value, mask) =
+  let rec length n = if mask land ones (32 - n) = 0 then n else length (n + 1) in
+  Printf.sprintf "%s/%d" (ipv4_text value) (length 0)
+
+(* An address of Ethernet or IPv4, and a cube of them. *)
+let address text = if String.contains text ':' then mac text else ipv4 text
+let cube text = if String.contains text ':' then pattern 48 mac text else fst (prefix text)
 
 (* Adds a place to what is wrong there. *)
 let within place f =

@@ -26,6 +26,7 @@ from knotless.verification.proof_failures import proven_failures
 from knotless.verification.proof_file import VERSION, class_line, proof_text
 from knotless.verification.proof_rules import destination_patterns
 from tests.support import REPOSITORY
+from tests.support.cycles import Node
 
 PROOFS = REPOSITORY / "proofs"
 VERIFIER = native("knotless-verify")
@@ -105,7 +106,7 @@ def proof_of(folder: Path, flow_control: str = "auto") -> str:
     fabric, rules = read_dir(folder)
     state = state_of_rules(fabric, rules)
     control = verdict_of(state, flow_control).flow_control
-    rank = ranks(tuple(edge) for edge in waiting(edges_of(state), control).tolist())
+    rank: dict[int, int] = ranks(tuple(edge) for edge in waiting(edges_of(state), control).tolist())
     lines = [VERSION, f"flow-control {control.value}", *file_lines(folder)]
     lines += ["claim safe", f"bound {max(rank.values(), default=1)}"]
     lines += [f"rank {state.channels.name(*divmod(n, 16))} {rank[n]}" for n in sorted(rank)]
@@ -123,18 +124,18 @@ def file_lines(folder: Path) -> list[str]:
     files = sorted(
         path
         for path in folder.iterdir()
-        if path.suffix in (".flows", ".groups") or path.name == "fabric.json"
+        if path.suffix in (".flows", ".groups", ".routes") or path.name == "fabric.json"
     )
     return [f"file {path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
 
 
-def ranks(edges: Iterable[tuple[int, int]]) -> dict[int, int]:
+def ranks(edges: Iterable[tuple[Node, Node]]) -> dict[Node, int]:
     """Return for each node the number of nodes on the longest path to it."""
-    after, missing = defaultdict[int, set[int]](set), defaultdict[int, int](int)
+    after, missing = defaultdict[Node, set[Node]](set), defaultdict[Node, int](int)
     for a, b in set(edges):
         after[a].add(b)
         missing[b] += 1
-    rank = {a: 1 for a in after if not missing.get(a)}
+    rank: dict[Node, int] = {a: 1 for a in after if not missing.get(a)}
     ready = list(rank)
     for a in ready:
         for b in after.get(a, ()):

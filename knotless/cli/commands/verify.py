@@ -23,12 +23,12 @@ Example: knotless check rules --proof rules.proof
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.argument("proof", metavar="F")
 def command(paths: tuple[str, ...], proof: str) -> None:
-    """Check the proof F of the rules in the directory PATH.
+    """Check the proof F of the rules, or routes, in the directory PATH.
 
     Of a step of knotless change, PATH... are the directories of the rules before and after it, and
     before these of rules that frames may still meet.
 
-    A program of its own does it, knotless-verify, which has its own reader of rules. Its checker is
+    A program of its own does it, knotless-verify, which has its own reader of these. Its checker is
     proven in Coq and shares nothing with knotless check. The exit status is 0 if what F claims is
     proven, 1 if the proof is refused or shows a cycle, 2 if it cannot be read. See
     docs/explanation/proof.md.

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from knotless.base.errors import RuleError
+from knotless.base.errors import ProofError, RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedEnd
@@ -23,6 +23,7 @@ from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.route_dump import distinct
+from knotless.importers.route_tables import RouteTables
 from knotless.importers.routers.bgp import computed_routes, static_routes
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
 from knotless.importers.routers.fabric import (
@@ -39,6 +40,7 @@ from knotless.importers.routers.files import (
     routers_of,
 )
 from knotless.importers.routers.interfaces import Interfaces
+from knotless.importers.routers.plain_routes import plain_routes
 from knotless.importers.routers.route_state import RouteState
 from knotless.importers.routers.router import Router, natural
 from knotless.importers.routers.routes import Destinations, destinations_of
@@ -122,7 +124,33 @@ def assemble(
         assumed_routes=routes_by is not None,
         sections=state.sections if ordinary else dict,
         first_groups=settled.first_groups,
+        route_tables=partial(
+            _route_tables,
+            connected,
+            routed,
+            destinations,
+            _beyond_routes(tunnels, servers, routes_by),
+        ),
     )
+
+
+def _beyond_routes(
+    tunnels: Sequence[Tunnel], servers: Sequence[Server], routes_by: str | None
+) -> str:
+    """Return what routers have that tables of routes do not say; empty: nothing."""
+    if tunnels or servers:
+        return "tunnels between routers, as of dual-ToR (PEER_SWITCH, MUX_CABLE)"
+    if routes_by is not None:
+        return f"routes that are computed (--routes {routes_by}): only those that routers list"
+    return ""
+
+
+def _route_tables(
+    connected: _Connected, routed: RouterFabric, destinations: Destinations, beyond: str
+) -> RouteTables:
+    if beyond:
+        raise ProofError(f"proofs do not cover {beyond}")
+    return plain_routes(routed, connected.known_routes, destinations)
 
 
 @dataclass(frozen=True)
@@ -137,6 +165,14 @@ class _Connected:
     routes: Mapping[str, Routes]
     with_routes: frozenset[str]
     wiring: Wiring
+
+    @property
+    def known_routes(self) -> dict[str, Routes | None]:
+        """The routes of each router, None: they are not known."""
+        return {
+            name: of_router if name in self.with_routes else None
+            for name, of_router in self.routes.items()
+        }
 
     @property
     def bridges(self) -> frozenset[str]:
@@ -196,14 +232,10 @@ def _routed(
 ) -> tuple[RouterFabric, Destinations]:
     """Follow the routes of all routers to every address that one of them tells apart."""
     routers, routes = connected.routers, connected.routes
-    routes_by_router = {
-        router: router_routes if router in connected.with_routes else None
-        for router, router_routes in routes.items()
-    }
 
     def reached(routed: RouterFabric) -> Destinations:
         unread = unread_ports(routed, routers, routes)
-        return destinations_of(routed, routes_by_router, tunnels, servers, unread, findings)
+        return destinations_of(routed, connected.known_routes, tunnels, servers, unread, findings)
 
     routed = router_fabric(name, routers, routes, connected.wiring)
     destinations = reached(routed)

@@ -12,7 +12,10 @@ from click.testing import CliRunner, Result
 from knotless.cli.commands import _proven
 from knotless.cli.main import main
 from tests.support import REPOSITORY
+from tests.support.classical_deadlocks import bounce
 from tests.support.proofs import BUILT
+from tests.support.router_dumps import RouterNet
+from tests.support.router_nets import leaf_spine
 
 SAFE = ("ring,4", "--engine", "updown")
 CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
@@ -100,7 +103,7 @@ def test_another_hash_is_not_covered() -> None:
     assert (done.exit_code, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("fabric", ["control-safe", "control-knot", "ovs-table-miss"])
+@pytest.mark.parametrize("fabric", ["adaptive-ring", "sharp-nodes", "ovs-table-miss"])
 def test_fabrics_of_others_that_proofs_do_not_cover(fabric: str) -> None:
     done = call("check", OTHERS / fabric, "--proof", "p")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -220,6 +223,24 @@ def test_verify_refuses_other_rules_and_another_fabric() -> None:
     Path("p").write_text("knotless-proof 1\n")
     done = call("verify", "rules", "p")
     assert (done.exit_code, done.stderr.startswith("knotless: p")) == (2, True)
+
+
+@BUILT
+@pytest.mark.parametrize(("net", "status"), [(leaf_spine(3, 2), 0), (bounce(), 1)])
+def test_routes_of_routers_are_written_to_a_folder_for_the_proof(
+    net: RouterNet, status: int
+) -> None:
+    net.write(Path("net"))
+    plain = call("check", "net")
+    done = call("check", "net", "--proof", "p")
+    assert (done.exit_code, done.stderr) == (status, "")
+    copied = "  proof: p\n  routes of the proof, as they were read: p.rules\n"
+    assert done.stdout == plain.stdout + copied
+    values = json.loads(call("check", "net", "--proof", "p", "--json").stdout)
+    assert (values["proof"], values["proof_rules"]) == ("p", "p.rules")
+    done = call("verify", "p.rules", "p")
+    begin = "checked, not proven: " if status else "accepted: the fabric cannot deadlock"
+    assert (done.exit_code, done.stderr, done.stdout.startswith(begin)) == (status, "", True)
 
 
 @BUILT

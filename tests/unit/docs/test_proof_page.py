@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.cli.main import main
+from knotless.importers.route_tables import PlainRoute, RouteTables
 from tests.support import REPOSITORY
 from tests.support.proofs import BUILT, run
 
@@ -18,8 +19,21 @@ PAGE = REPOSITORY / "docs/explanation/proof.md"
 @BUILT
 def test_the_page_shows_what_verify_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text()
+    text = PAGE.read_text().partition("## Fabrics of routers")[0]
     for command in re.findall(r"^knotless ((?:flows|check) .*)", text, re.MULTILINE):
         assert CliRunner().invoke(main, command.split()).exit_code == 0
     shown = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert shown == [run("rules", "ring.proof").text]
+
+
+def test_the_page_shows_routes_as_they_are_written() -> None:
+    text = PAGE.read_text().partition("## Fabrics of routers")[2]
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    routes = {
+        "10.0.0.0/24": PlainRoute("via", ("Ethernet0", "Ethernet4")),
+        "10.1.0.2/31": PlainRoute("link", ("Ethernet0",)),
+        "10.1.0.3/32": PlainRoute("local"),
+        "10.2.0.0/16": PlainRoute("drop"),
+    }
+    files = RouteTables((), {}, {"leaf0": routes}, lambda _: ()).files("net")
+    assert files["leaf0.routes"] == shown

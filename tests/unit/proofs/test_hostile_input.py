@@ -21,6 +21,8 @@ from tests.support.proofs import (
     run,
     write_rules,
 )
+from tests.support.route_trials import proven
+from tests.support.router_nets import leaf_spine
 
 pytestmark = BUILT
 
@@ -151,16 +153,68 @@ def test_copies_that_multiply_do_not_fill_the_memory(tmp_path: Path) -> None:
     assert "deadlock" not in judgement.text
 
 
+@pytest.fixture
+def routes(tmp_path: Path) -> Path:
+    folder, _ = proven(leaf_spine(2, 2).write(tmp_path / "net"), tmp_path / "proof")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.0.0.0/0 via " + "Ethernet0 " * DEEP,
+        "0.0.0.0/0 " * DEEP,
+        "10.0.0.0/24 via \x1b[2J",
+        "\x00",
+        "9" * DEEP,
+        "10.0.0.0/24 via Vlan10\r",
+    ],
+    ids=range(6),
+)
+def test_routes_that_are_none(routes: Path, text: str) -> None:
+    (routes / "leaf0.routes").write_text(f"{text}\n")
+    judgement = run("--print", routes)
+    assert judgement.status == 2
+    assert judgement.text.startswith("knotless-verify: leaf0.routes:1: ")
+    assert all(character >= " " for character in judgement.text[:-1])
+    assert len(judgement.text) < 1000
+
+
+def test_long_tables_need_no_stack(routes: Path) -> None:
+    prefixes = (f"11.{n >> 16}.{n >> 8 & 255}.{n & 255}/32" for n in range(DEEP))
+    with (routes / "leaf0.routes").open("a") as file:
+        file.writelines(f"{prefix} local\n" for prefix in prefixes)
+    judgement = run("--print", routes)
+    assert judgement.status == 0
+    assert judgement.text.count("\nroute leaf0 11.") == DEEP
+
+
 @pytest.mark.seeds(300, gate=60)
-def test_damaged_bytes_never_end_the_program_by_a_fault(folder: Path, seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
-    name = rng.choice(["fabric.json", "s1.flows", "s1.groups"])
-    data = bytearray((folder / name).read_bytes())
+@pytest.mark.parametrize("name", ["fabric.json", "leaf0.routes"])
+def test_damaged_routes_never_end_the_program_by_a_fault(
+    routes: Path, name: str, seed: int
+) -> None:
+    damage_bytes(routes / name, random.Random(seed))  # noqa: S311 - it only has to be repeatable
+    judgement = run("--print", routes)
+    assert judgement.status in (0, 1, 2)
+    if judgement.status:
+        assert judgement.text.startswith("knotless-verify: ")
+
+
+def damage_bytes(file: Path, rng: random.Random) -> None:
+    """Replace some bytes of a file."""
+    data = bytearray(file.read_bytes())
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(data))
         new = rng.choice([b"", b"\x00", b'"', b"\\", b"[", b"9" * 30, b",", b"\n", b"\xff"])
         data[at : at + rng.randint(0, 3)] = new
-    (folder / name).write_bytes(data)
+    file.write_bytes(data)
+
+
+@pytest.mark.seeds(300, gate=60)
+def test_damaged_bytes_never_end_the_program_by_a_fault(folder: Path, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+    damage_bytes(folder / rng.choice(["fabric.json", "s1.flows", "s1.groups"]), rng)
     judgement = run("--print", folder)
     assert judgement.status in (0, 1, 2)
     if judgement.status:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from knotless.base.counting import counted
 from knotless.base.errors import ProofError
-from knotless.base.files import write_whole
+from knotless.base.files import folder_for_files, write_all, write_whole
 from knotless.base.printable import listed
 from knotless.forwarding.openflow.directory import dir_files, rule_files, write_files
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
-from knotless.importers.fabric import AnyFabric, RulesFabric
+from knotless.importers.fabric import AnyFabric, TableFabric
+from knotless.importers.route_tables import ROUTES
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.switch_files import FABRIC, RULES
 from knotless.verification.check import Outcome, outcome_of
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.proof_failures import ProvenFailures, proven_failures
 from knotless.verification.proof_file import proof_text, reason_not_covered
+from knotless.verification.route_proof import route_proof
 from knotless.verification.unmet_rules import without_unmet_rules
 
 NO_RECEIVERS = "; too many to follow who receives frames then"
@@ -61,6 +66,7 @@ class WrittenProof:
 
     The folder ``is_copy`` unless it is the one that was checked. Rules that no frame of a host
     meets are not in a copy: ``left_out`` is how many. ``failures`` are those that it is about.
+    ``kind`` is what the folder has.
     """
 
     file: str
@@ -68,6 +74,7 @@ class WrittenProof:
     is_copy: bool
     left_out: int = 0
     failures: ProvenFailures | None = None
+    kind: str = "rules"
 
     @property
     def remarks(self) -> Iterator[str]:
@@ -75,7 +82,7 @@ class WrittenProof:
         if self.is_copy:
             without = f" without {counted(self.left_out, 'rules')} for frames of switches"
             without *= self.left_out > 0
-            yield f"rules of the proof, as they were read{without}: {self.rules}"
+            yield f"{self.kind} of the proof, as they were read{without}: {self.rules}"
         if self.failures is None:
             return
         if (proven := self.failures.failures) or self.failures.can_deadlock:
@@ -122,13 +129,44 @@ def _text(files: Mapping[str, bytes], proven: Proven) -> tuple[str, ProvenFailur
 
 
 def write_imported_proof(file: str, imported: AnyFabric, verdict: ImportedVerdict) -> WrittenProof:
-    """Write the proof of a verdict on dumps of OpenFlow switches, as :func:`write_proof` does."""
-    if not isinstance(imported, RulesFabric):
-        raise ProofError("proofs do not cover tables of routers or InfiniBand, only OpenFlow rules")
+    """Write the proof of a verdict on dumps of switches, as :func:`write_proof` does.
+
+    The rules of OpenFlow switches, or the routes of routers, are written to ``FILE.rules``.
+    """
     if verdict.safe is None:
         raise ProofError(f"proofs do not cover unknown verdicts: missing {verdict.missing[0]}")
+    if isinstance(imported, TableFabric):
+        files, text = route_proof(imported, verdict)
+        return _write_copy(file, files, text, "routes")
     if unread := [name for name, rules in imported.unread_rules.items() if rules]:
         raise ProofError(f"proofs do not cover rules that are not understood, as {unread[0]} has")
     state = imported.traffics[0].state
     outcome = outcome_of(state, imported.flow_control)
     return write_proof(file, Proven(imported.fabric, imported.rules, state, outcome), None)
+
+
+def _write_copy(file: str, files: Mapping[str, str], text: str, kind: str) -> WrittenProof:
+    """Write a proof, and what it is about to a folder, from which those of an earlier one go."""
+    folder = Path(f"{file}.rules")
+    with folder_for_files(folder, ProofError):
+        whole = {folder / name: content for name, content in files.items()}
+        write_all({**whole, Path(file): text}, ProofError, remove=_earlier(folder, files))
+    return WrittenProof(file, str(folder), is_copy=True, kind=kind)
+
+
+def _earlier(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Return the files of routers that an earlier proof has left in a folder.
+
+    Raises ProofError if some are of another fabric, because nobody knows whose they are.
+    """
+    others = sorted(path for path in folder.iterdir() if path.suffix in (*RULES, ROUTES))
+    others = [path for path in others if path.name not in files]
+    if not others:
+        return []
+    try:
+        names = json.loads((folder / FABRIC).read_text())["routers"]
+    except (OSError, ValueError, KeyError, TypeError):
+        names = []
+    if unknown := [path.name for path in others if path.suffix != ROUTES or path.stem not in names]:
+        raise ProofError(f"{folder} has {unknown[0]} of another fabric: name another file")
+    return others
