@@ -68,8 +68,11 @@ class RouteTables:
         """The sources, each once, in the order of the file."""
         return [*dict.fromkeys(self.sources.values())]
 
-    def files(self, name: str) -> dict[str, str]:
-        """Return the text of each file of the fabric called ``name``."""
+    def files(self, name: str, read_from: Mapping[str, str]) -> dict[str, str]:
+        """Return the text of each file of the fabric called ``name``.
+
+        ``read_from`` are the files that it was read from, with their SHA-256.
+        """
         hosts = [
             {
                 "name": source.name,
@@ -83,7 +86,10 @@ class RouteTables:
             {"a": a, "a_port": a_port, "b": b, "b_port": b_port}
             for (a, a_port), (b, b_port) in self.links
         ]
-        fabric = {"name": name, "routers": [*self.routes], "links": links, "hosts": hosts}
+        fabric = {
+            **{"name": name, "routers": [*self.routes], "links": links, "hosts": hosts},
+            "read_from": [{"file": file, "sha256": text} for file, text in read_from.items()],
+        }
         return {
             "fabric.json": json.dumps(fabric, indent=1) + "\n",
             **{router + ROUTES: _lines(routes) for router, routes in self.routes.items()},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,8 +38,12 @@ _NO_ADDRESS = 0x02 << 40
 """With the number of a host: its address, if none is known. It is none of IPv4."""
 
 
-def route_proof(imported: TableFabric, verdict: ImportedVerdict) -> tuple[dict[str, str], str]:
+def route_proof(
+    imported: TableFabric, verdict: ImportedVerdict, read_from: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
     """Return the files of a fabric of routers by name, and the proof file of the verdict on it.
+
+    ``read_from`` are the SHA-256 of the files that the fabric was read from.
 
     Raises
     ------
@@ -53,7 +57,7 @@ def route_proof(imported: TableFabric, verdict: ImportedVerdict) -> tuple[dict[s
         raise ProofError(f"such a proof says that nothing is lost, but {verdict.losses[0]}")
     tables = imported.route_tables()
     priorities = _lossless_priorities(imported)
-    files = tables.files(imported.fabric.name)
+    files = tables.files(imported.fabric.name, read_from)
     control = FlowControl.PAUSE if imported.pausing is None else FlowControl.PFC
     lines = [VERSION, f"flow-control {control.value}"]
     if control is FlowControl.PFC:

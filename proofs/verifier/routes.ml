@@ -36,7 +36,8 @@ let add_port ports routers (router, name) =
   number
 
 let fabric_of_json top =
-  Json.only [ "name"; "routers"; "hosts"; "links" ] top;
+  (* What the folder was read from is the word of who has written it. *)
+  Json.only [ "name"; "routers"; "hosts"; "links"; "read_from" ] top;
   let router_name = function
     | Json.Text name -> Folder.check_name name; name
     | _ -> unreadable "a router is no text" in

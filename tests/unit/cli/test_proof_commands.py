@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -238,6 +239,11 @@ def test_routes_of_routers_are_written_to_a_folder_for_the_proof(
     assert done.stdout == plain.stdout + copied
     values = json.loads(call("check", "net", "--proof", "p", "--json").stdout)
     assert (values["proof"], values["proof_rules"]) == ("p", "p.rules")
+    files = sorted(file for file in Path("net").rglob("*") if file.is_file())
+    assert json.loads(Path("p.rules/fabric.json").read_text())["read_from"] == [
+        {"file": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for file in files
+    ]
     done = call("verify", "p.rules", "p")
     begin = "checked, not proven: " if status else "accepted: the fabric cannot deadlock"
     assert (done.exit_code, done.stderr, done.stdout.startswith(begin)) == (status, "", True)

@@ -35,5 +35,5 @@ def test_the_page_shows_routes_as_they_are_written() -> None:
         "10.1.0.3/32": PlainRoute("local"),
         "10.2.0.0/16": PlainRoute("drop"),
     }
-    files = RouteTables((), {}, {"leaf0": routes}, lambda _: ()).files("net")
+    files = RouteTables((), {}, {"leaf0": routes}, lambda _: ()).files("net", {})
     assert files["leaf0.routes"] == shown

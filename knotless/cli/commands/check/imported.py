@@ -83,7 +83,7 @@ def check_imported(options: CheckOptions) -> None:
 
         freeze = find_freeze_of_imported(imported, verdict)
     file = output.proof
-    proof = None if file is None else write_imported_proof(file, imported, verdict)
+    proof = None if file is None else write_imported_proof(file, imported, verdict, source.paths)
     print_imported(verdict, source, Extras(report, remedies, freeze, proof), output)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from knotless.base.counting import counted
 from knotless.base.errors import ProofError
-from knotless.base.files import folder_for_files, write_all, write_whole
+from knotless.base.files import folder_for_files, read_bytes, write_all, write_whole
 from knotless.base.printable import listed
 from knotless.forwarding.openflow.directory import dir_files, rule_files, write_files
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import AnyFabric, TableFabric
+from knotless.importers.listing import MAX_FILE_BYTES, listed_files
 from knotless.importers.route_tables import ROUTES
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
@@ -128,21 +130,33 @@ def _text(files: Mapping[str, bytes], proven: Proven) -> tuple[str, ProvenFailur
     return proof_text(files, proven.state, proven.rules, proven.verdict, failures), failures
 
 
-def write_imported_proof(file: str, imported: AnyFabric, verdict: ImportedVerdict) -> WrittenProof:
+def write_imported_proof(
+    file: str, imported: AnyFabric, verdict: ImportedVerdict, paths: Sequence[str] = ()
+) -> WrittenProof:
     """Write the proof of a verdict on dumps of switches, as :func:`write_proof` does.
 
-    The rules of OpenFlow switches, or the routes of routers, are written to ``FILE.rules``.
+    The rules of OpenFlow switches, or the routes of routers, are written to ``FILE.rules``; beside
+    routes also the SHA-256 of the files in ``paths`` from which they were read.
     """
     if verdict.safe is None:
         raise ProofError(f"proofs do not cover unknown verdicts: missing {verdict.missing[0]}")
     if isinstance(imported, TableFabric):
-        files, text = route_proof(imported, verdict)
+        read_from = dict(_sums(paths, verdict.ignored)) if paths else {}
+        files, text = route_proof(imported, verdict, read_from)
         return _write_copy(file, files, text, "routes")
     if unread := [name for name, rules in imported.unread_rules.items() if rules]:
         raise ProofError(f"proofs do not cover rules that are not understood, as {unread[0]} has")
     state = imported.traffics[0].state
     outcome = outcome_of(state, imported.flow_control)
     return write_proof(file, Proven(imported.fabric, imported.rules, state, outcome), None)
+
+
+def _sums(paths: Sequence[str], ignored: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the files and archives that were read, with their SHA-256."""
+    for path, _ in listed_files(paths):
+        if path not in ignored:
+            data = read_bytes(path, ProofError, MAX_FILE_BYTES)
+            yield path, hashlib.sha256(data).hexdigest()
 
 
 def _write_copy(file: str, files: Mapping[str, str], text: str, kind: str) -> WrittenProof:
