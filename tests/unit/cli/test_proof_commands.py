@@ -120,7 +120,7 @@ def test_options_that_ask_for_more_than_a_verdict_are_refused(option: tuple[str,
     done = call("check", "rules", "--proof", "p", *option)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        f"knotless: --proof is of a verdict on rules alone, not with {option[0]}\n"
+        f"knotless: --proof is of a verdict on rules or routes alone, not with {option[0]}\n"
     )
 
 

@@ -328,7 +328,9 @@ class CheckOptions:
         }
         given = [option for option, value in not_covered.items() if value]
         if given and self.output.proof is not None:
-            raise KnotlessError(f"--proof is of a verdict on rules alone, not with {given[0]}")
+            raise KnotlessError(
+                f"--proof is of a verdict on rules or routes alone, not with {given[0]}"
+            )
 
     def refuse_for_files(self) -> None:
         """Raise KnotlessError for options that the files of real fabrics do not take."""
