@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def route_proof(
         raise ProofError("such a proof says that all is delivered, and not all is: see check")
     if verdict.losses:
         raise ProofError(f"such a proof says that nothing is lost, but {verdict.losses[0]}")
-    tables = imported.route_tables()
+    tables = _with_addresses_that_all_reach(imported.route_tables())
     priorities = _lossless_priorities(imported)
     files = tables.files(imported.fabric.name, read_from)
     control = FlowControl.PAUSE if imported.pausing is None else FlowControl.PFC
@@ -75,6 +75,24 @@ def route_proof(
     else:
         lines += ["claim cycle", *_wait_lines(imported, tables, verdict)]
     return files, "\n".join(lines) + "\n"
+
+
+def _with_addresses_that_all_reach(tables: RouteTables) -> RouteTables:
+    """Return the same without addresses of hosts that a device outside of the fabric cannot reach.
+
+    A verdict says nothing of what such devices send, and proofs claim that all of it is delivered.
+    """
+    outside = [source.end for source in tables.hosts if source.address is None]
+    walker = _Walker(tables)
+    return replace(
+        tables,
+        sources={
+            number: source
+            if source.address is None or walker.all_reach(outside, source)
+            else replace(source, address=None)
+            for number, source in tables.sources.items()
+        },
+    )
 
 
 def _lossless_priorities(imported: TableFabric) -> list[int]:
@@ -236,6 +254,30 @@ class _Walker:
                     seen.add(onward.end)
                     places.append(onward)
         raise ProofError(f"the routes do not send {witness.packet} from {witness.held} on")
+
+    def all_reach(self, starts: Sequence[NamedEnd], host: PacketSource) -> bool:
+        """Tell whether packets that enter at any of these ports reach a host, if none goes round.
+
+        The host has an address.
+        """
+        address = int(ipaddress.IPv4Address(host.address or ""))
+        seen, waiting = {*starts}, [*starts]
+        while waiting:
+            router, entered = waiting.pop()
+            route = self._longest(router, address)
+            if (
+                route is None
+                or not route.ports
+                or (route.does == "link" and entered in route.ports)
+            ):
+                return False
+            for end in ((router, port) for port in route.ports):
+                if end not in self._peer and end != host.end:
+                    return False
+                if end in self._peer and self._peer[end] not in seen:
+                    seen.add(self._peer[end])
+                    waiting.append(self._peer[end])
+        return True
 
     def _next(self, place: _Place, address: int) -> Iterator[_Place]:
         router, entered = place.end

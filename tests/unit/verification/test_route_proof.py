@@ -13,6 +13,7 @@ import pytest
 from knotless.base.errors import ProofError
 from tests.support.classical_deadlocks import bounce, dual_tor
 from tests.support.linux_dumps import write_linux
+from tests.support.proofs import VERIFIER, judge
 from tests.support.readable_fabrics import WRITERS
 from tests.support.route_folders import RouteFolder
 from tests.support.route_trials import OUTSIDE, proven
@@ -216,3 +217,18 @@ def test_devices_outside_send_too(tmp_path: Path) -> None:
     folder, _ = proven(net.write(tmp_path / "net"), tmp_path / "proof", [OUTSIDE])
     assert addresses(folder)["spine0-Ethernet380"] is None
     assert RouteFolder(folder).hosts["spine0-Ethernet380"] == ("spine0", "Ethernet380")
+
+
+def test_an_address_that_a_device_outside_does_not_reach_is_not_claimed(tmp_path: Path) -> None:
+    net = leaf_spine(3, 2)
+    with_uplinks(net, ["leaf1"])
+    del net.hosts["leaf1", "Vlan10"]
+    for routes in net.routes.values():
+        routes.pop("10.1.0.0/24")
+    folder, _ = proven(net.write(tmp_path / "net"), tmp_path / "proof", [OUTSIDE])
+    known = {"leaf0-Vlan10": "10.0.0.2", "leaf1-Ethernet380": None, "leaf2-Vlan10": "10.2.0.2"}
+    assert addresses(folder) == known
+    net.routes["leaf1"]["10.0.0.0/24"] = []
+    folder, proof = proven(net.write(tmp_path / "other"), tmp_path / "proof", [OUTSIDE])
+    assert addresses(folder) == {**known, "leaf0-Vlan10": None}
+    assert not VERIFIER.exists() or judge(folder, proof).accepted
