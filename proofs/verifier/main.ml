@@ -166,7 +166,7 @@ let check_safe folders lowest fabric (safe : Proof_file.safe) =
 (* Of IPv4, the checker judges classes of its addresses. *)
 let check_safe_routes folder lowest fabric (safe : Proof_file.safe) =
   if safe.failures <> [] || not safe.delivery then
-    refused "of routers only what is claimed of delivery and without failures is covered";
+    refused "of routers only delivery without failures is covered";
   if not (Routes.cover safe.classes) then
     refused "the classes are not those of all addresses of IPv4";
   require [ folder ] lowest ~delivery:true Checker.check fabric (ranking folder fabric safe.ranks)
@@ -187,7 +187,7 @@ let verify paths proof_path =
     refused "this claim is for one folder of rules"
   | Cycle waits ->
     let condition =
-      if folder.kind = Routes then Routes.condition_of_cycle proof waits else condition in
+      if routers then Routes.condition_of_cycle proof waits else condition in
     Cycle.check folder fabric waits;
     Cycle.print folder condition waits;
     exit 1  (* as of a refused proof: 0 is for fabrics that cannot deadlock *)

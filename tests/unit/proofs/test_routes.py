@@ -14,7 +14,7 @@ import pytest
 from tests.support.classical_deadlocks import bounce, default_ring, routing_loop
 from tests.support.linux_dumps import write_linux
 from tests.support.proof_trials import with_files_of
-from tests.support.proofs import BUILT, Judgement, judge, run
+from tests.support.proofs import BUILT, Judgement, file_lines, judge, run
 from tests.support.route_trials import OUTSIDE, proven
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import clos, leaf_spine, with_uplinks
@@ -261,6 +261,23 @@ def test_fabrics_that_are_none_are_not_read(
     judgement = judged(folder, proof)
     assert judgement.status == 2
     assert reason in judgement.text
+
+
+def test_steps_and_failures_are_not_covered(written: tuple[Path, str]) -> None:
+    folder, proof = written
+    refused = "knotless-verify: refused: of routers only delivery without failures is covered\n"
+    for other in (
+        proof.replace("claim safe", "claim deadlock-free"),
+        f"{proof}failure link leaf0:Ethernet0\n",
+    ):
+        assert judge(folder, other) == (1, refused)
+    head, claim, evidence = proof.partition("claim safe\n")
+    both = folder.parent / "both"
+    both.write_text("\n".join([f"{head}then", *file_lines(folder), f"{claim}{evidence}"]))
+    assert run(folder, folder, both) == (
+        1,
+        "knotless-verify: refused: a proof of routers is of one folder\n",
+    )
 
 
 def test_no_file_may_be_missing_or_of_another_kind(written: tuple[Path, str]) -> None:
