@@ -336,7 +336,7 @@ Fixpoint assoc (ts : stack) (s : N) (l : list entry) : option known :=
     in it. *)
 Inductive memo :=
   Memo (outcomes : Map.tree (list entry)) (parts : list (N * (list N * memo * (list N * memo)))).
-Definition blank := Memo Map.Leaf [].
+Definition blank := Memo Map.Leaf [].   (* nothing is known *)
 Definition part := (list N * memo)%type.
 Definition outcomes (m : memo) := let (outcomes, _) := m in outcomes.
 Definition parts (m : memo) : list (N * (part * part)) := let (_, parts) := m in parts.
