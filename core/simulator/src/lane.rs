@@ -17,6 +17,8 @@ pub(crate) enum Milestone {
     Arrival,
 }
 
+pub(crate) const MILESTONES: [Milestone; 2] = [Milestone::TxDone, Milestone::Arrival];
+
 /// A flight and when it began, from which follows when it is due.
 #[derive(Clone, Copy, Debug)]
 struct Begun<F> {
@@ -31,11 +33,15 @@ struct Begun<F> {
 pub(crate) struct Lane<F> {
     /// Durations of a flight until each milestone.
     pub lasts: [Time; 2],
+    /// The ranks of its heads in the event queue.
+    pub ranks: [u8; 2],
     ring: Vec<Begun<F>>,
     /// Number of flights so far: the last is at this index less one, modulo the ring's length.
     begun: usize,
     /// Number of these that have passed each milestone; MAX if none passes it here.
     passed: [usize; 2],
+    /// Number of flights up to which there is room for sure: so many have not to be looked at.
+    room_until: usize,
     /// Number of flights before the current window of a part.
     before_window: usize,
 }
@@ -46,7 +52,15 @@ impl<F: Copy> Lane<F> {
         let unused = Begun { at: 0, sequence: 0, flight: like };
         // A flight that passes a part boundary passes one of its milestones in another part.
         let passed = lasts.map(|lasts| if lasts == ELSEWHERE { usize::MAX } else { 0 });
-        Lane { lasts, ring: vec![unused; FIRST_ROOM], begun: 0, passed, before_window: 0 }
+        Lane {
+            lasts,
+            ranks: [0; 2],
+            ring: vec![unused; FIRST_ROOM],
+            begun: 0,
+            passed,
+            room_until: FIRST_ROOM,
+            before_window: 0,
+        }
     }
 
     #[inline(always)]
@@ -57,15 +71,24 @@ impl<F: Copy> Lane<F> {
     /// A flight begins at `at`, not before the last one.
     #[inline(always)]
     pub fn push(&mut self, at: Time, sequence: u64, flight: F) {
-        if self.begun - self.passed[0].min(self.passed[1]) == self.ring.len() {
-            self.grow();
+        if self.begun == self.room_until {
+            self.make_room();
         }
         let place = self.begun & (self.ring.len() - 1);
         self.ring[place] = Begun { at, sequence, flight };
         self.begun += 1;
     }
 
+    /// Have room for another flight.
     #[cold]
+    fn make_room(&mut self) {
+        let passed = self.passed[0].min(self.passed[1]).min(self.begun);
+        if self.begun - passed == self.ring.len() {
+            self.grow();
+        }
+        self.room_until = passed + self.ring.len();
+    }
+
     fn grow(&mut self) {
         let room = self.ring.len();
         let mut ring = self.ring.repeat(2);
@@ -75,12 +98,13 @@ impl<F: Copy> Lane<F> {
         self.ring = ring;
     }
 
-    /// When the next flight passes a milestone, and the sequence number of that.
+    /// When the next flight passes a milestone, and the sequence number of that, if there is one.
     #[inline(always)]
     pub fn due(&self, milestone: Milestone) -> Option<(Time, u64)> {
         let number = self.passed[milestone as usize];
-        let next = (number < self.begun).then(|| self.at(number))?;
-        Some((next.at + self.lasts[milestone as usize], next.sequence + milestone as u64))
+        let first = (number < self.begun).then(|| self.at(number))?;
+        let at = first.at + self.lasts[milestone as usize];
+        Some((at, first.sequence + milestone as u64))
     }
 
     /// The flight that is the `place`-th from now to pass a milestone, from 0; an arbitrary earlier
@@ -90,13 +114,19 @@ impl<F: Copy> Lane<F> {
         &self.at(self.passed[milestone as usize] + place).flight
     }
 
-    /// The next flight passes a milestone.
+    /// The next flight passes a milestone; there is one. Returns when, and the sequence number of
+    /// that, the flight, and when the one after it passes the milestone.
     #[inline(always)]
-    pub fn take(&mut self, milestone: Milestone) -> F {
-        let number = self.passed[milestone as usize];
+    pub fn take(&mut self, milestone: Milestone) -> ((Time, u64), &F, Option<Time>) {
+        let milestone = milestone as usize;
+        let number = self.passed[milestone];
         debug_assert!(number < self.begun, "no flight");
-        self.passed[milestone as usize] += 1;
-        self.at(number).flight
+        self.passed[milestone] = number + 1;
+        let (ring, last) = (self.ring.as_slice(), self.ring.len() - 1);
+        let lasts = self.lasts[milestone];
+        let first = &ring[number & last];
+        let next = (number + 1 < self.begun).then(|| ring[(number + 1) & last].at + lasts);
+        ((first.at + lasts, first.sequence + milestone as u64), &first.flight, next)
     }
 
     /// A window begins: the sequence numbers of flights from now on are not final.
@@ -119,7 +149,7 @@ impl<F: Copy> Lane<F> {
     /// Keep some of the flights, of which none has passed a milestone.
     pub fn retain(&mut self, keep: impl Fn(&F) -> bool) {
         let all: Vec<Begun<F>> = (0..self.begun).map(|number| *self.at(number)).collect();
-        self.begun = 0;
+        (self.begun, self.room_until) = (0, self.ring.len());
         for Begun { at, sequence, flight } in all {
             if keep(&flight) {
                 self.push(at, sequence, flight);

@@ -10,8 +10,8 @@ use switch_model::{
 };
 
 use crate::error::Error;
-use crate::event::{Event, EventQueue, Flight};
-use crate::event_queue::{Due, Key, Upcoming};
+use crate::event::{EventQueue, Flight};
+use crate::event_queue::{First, Key, Upcoming};
 use crate::fabric::{Fabric, FabricSwitches, Node};
 use crate::held_rules::{HeldRules, Passed};
 use crate::links::Links;
@@ -189,7 +189,7 @@ impl Network {
 
     /// Take what is due next if it is due before `limit`.
     #[inline(always)]
-    pub fn next_before(&mut self, limit: Key) -> Option<(Key, Due<Flight, Event>)> {
+    pub fn next_before(&mut self, limit: Key) -> Option<(Key, First<'_, Flight>)> {
         self.links.events.next_before(limit)
     }
 

@@ -11,7 +11,7 @@ use crate::deadlocks::{Deadlocks, Searched};
 use crate::driver::{Order, Orders, TrafficDriver};
 use crate::error::Error;
 use crate::event::{Event, Flight, MediumEvent};
-use crate::event_queue::{limit_after, time_of, Due, Key};
+use crate::event_queue::{limit_after, time_of, Due, First, Key};
 use crate::fabric::Fabric;
 use crate::host_settings::HostSettings;
 use crate::hosts::{Hosts, Next, Outgoing};
@@ -161,29 +161,44 @@ impl Simulation {
     /// left.
     fn process_until(&mut self, events: u64, limit: Key) -> bool {
         while self.events < events {
-            let Some((key, due)) = self.network.next_before(limit) else { return false };
-            self.process_due(time_of(key), due);
+            if self.process_next(limit).is_none() {
+                return false;
+            }
         }
         true
     }
 
+    /// Process what is due next if it is due before `limit`; returns its key.
     #[inline(always)]
-    fn process_due(&mut self, at: Time, due: Due<Flight, Event>) {
+    fn process_next(&mut self, limit: Key) -> Option<Key> {
+        let (key, next) = self.network.next_before(limit)?;
+        let at = time_of(key);
         self.events += 1;
-        match due {
-            Due::TxDone(flight) => {
+        match next {
+            First::TxDone(&Flight { channel, .. }) => {
                 self.network.prefetch_senders();
-                self.tx_done(at, flight.channel);
+                self.tx_done(at, channel);
             }
-            Due::Arrival(flight) => {
+            First::Arrival(&flight) => {
                 let [before, last] = self.network.prefetch_receivers();
                 self.hosts.prefetch(before, last);
                 self.arrive(at, flight);
             }
-            Due::Event(event) => self.process(at, event),
+            First::InHeap => self.process_from_heap(at),
         }
         while let Some(packet) = self.network.take_dropped() {
             self.lose(at, &packet);
+        }
+        Some(key)
+    }
+
+    #[inline(never)]
+    fn process_from_heap(&mut self, at: Time) {
+        match self.network.event_queue_mut().pop() {
+            Some(Due::TxDone(flight)) => self.tx_done(at, flight.channel),
+            Some(Due::Arrival(flight)) => self.arrive(at, flight),
+            Some(Due::Event(event)) => self.process(at, event),
+            None => {}
         }
     }
 
@@ -231,7 +246,7 @@ impl Simulation {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn tx_done(&mut self, at: Time, channel: ChannelId) {
         if let Some(host) = self.network.sending_host(channel) {
             self.feed(at, host);
@@ -239,9 +254,13 @@ impl Simulation {
         self.network.tx_done(at, channel);
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, at: Time, flight: Flight) {
-        match self.network.arrive(at, flight, self.hosts.messages()) {
+        let arrival = self.network.arrive(at, flight, self.hosts.messages());
+        if arrival == Arrival::Forwarded {
+            return; // as nearly all do
+        }
+        match arrival {
             Arrival::Forwarded => {}
             Arrival::Copied(copies) => self.hosts.copied(&flight.packet, copies),
             Arrival::AtHost(host) if !self.receivers.is_empty() => self.receive(at, host, flight),

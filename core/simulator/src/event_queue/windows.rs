@@ -6,13 +6,8 @@
 
 use switch_model::Time;
 
-use super::{
-    head_of, key as event_key, sequence_of, time_of, Due, EventQueue, InHeap, Key, HEAP,
-    MOST_HEADS, NEVER,
-};
+use super::{head, key_at, sequence_of, time_of, Due, EventQueue, InHeap, Key, NEVER, NONE};
 use crate::lane::{Lane, Milestone, ELSEWHERE};
-
-const MILESTONES: [Milestone; 2] = [Milestone::TxDone, Milestone::Arrival];
 
 impl<F: Copy, E: Copy> EventQueue<F, E> {
     /// The sequence number that was given last.
@@ -34,7 +29,8 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     /// The key of the next event.
     pub fn next_key(&self) -> Key {
         let later = self.later.iter().map(|event| event.key);
-        self.heads.iter().copied().chain(later).min().unwrap_or(NEVER)
+        let heads = (0..self.used_heads).filter_map(|rank| self.key_of(rank));
+        heads.chain(later).min().unwrap_or(NEVER)
     }
 
     /// A window begins, in which events before `end` are taken.
@@ -56,10 +52,9 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         let mut later = std::mem::take(&mut self.later);
         for InHeap { key, due } in later.drain(..) {
             let sequence = resolve(sequence_of(key));
-            self.put_into_heap(event_key(time_of(key), sequence, HEAP), due);
+            self.put_into_heap(key_at(time_of(key), sequence), due);
         }
         self.later = later;
-        self.find_heads();
     }
 
     /// The transmission of `flight` is complete at `done`, and it arrives in another part. Returns
@@ -80,7 +75,7 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
 
     /// `event` is due at `at`, with a sequence number of another part.
     pub fn add_with(&mut self, at: Time, sequence: u64, event: E) {
-        let due = InHeap { key: event_key(at, sequence, HEAP), due: Due::Event(event) };
+        let due = InHeap { key: key_at(at, sequence), due: Due::Event(event) };
         if due.key >= self.window_end {
             self.later.push(due);
         } else {
@@ -97,31 +92,24 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         flight: F,
     ) {
         let known = self.lanes.iter().position(|lane| lane.lasts == lasts);
-        let due = (at + lasts[milestone as usize], sequence + milestone as u64);
-        let Some(number) = known.or_else(|| self.new_lane(lasts, flight)) else {
+        let due = at + lasts[milestone as usize];
+        let Some(number) = known.or_else(|| self.add_lane(lasts, flight)) else {
             let flight = match milestone {
                 Milestone::TxDone => Due::TxDone(flight),
                 Milestone::Arrival => Due::Arrival(flight),
             };
-            let key = event_key(due.0, due.1, HEAP);
+            let key = key_at(due, sequence + milestone as u64);
             if key >= self.window_end {
                 return self.later.push(InHeap { key, due: flight });
             }
             return self.put_into_heap(key, flight);
         };
-        self.lanes[number].push(at, sequence, flight);
-        let head = head_of(number, milestone);
-        if self.heads[head] == NEVER {
-            self.heads[head] = event_key(due.0, due.1, head);
+        let lane = &mut self.lanes[number];
+        lane.push(at, sequence, flight);
+        let rank = usize::from(lane.ranks[milestone as usize]);
+        if self.heads[rank] == NONE {
+            self.heads[rank] = head(due, rank);
         }
-    }
-
-    fn new_lane(&mut self, lasts: [Time; 2], flight: F) -> Option<usize> {
-        (self.used_heads < MOST_HEADS).then(|| {
-            self.used_heads += 2;
-            self.lanes.push(Lane::new(lasts, flight));
-            self.lanes.len() - 1
-        })
     }
 
     /// Keep some of what is due, before anything was taken.
@@ -139,17 +127,5 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             Due::Event(event) => Some((first.0.key, event)),
             Due::TxDone(_) | Due::Arrival(_) => None,
         })
-    }
-
-    fn find_heads(&mut self) {
-        self.heads[HEAP] = self.heap.peek().map_or(NEVER, |first| first.0.key);
-        for (number, lane) in self.lanes.iter().enumerate() {
-            for milestone in MILESTONES {
-                let head = head_of(number, milestone);
-                let due = lane.due(milestone);
-                self.heads[head] =
-                    due.map_or(NEVER, |(at, sequence)| event_key(at, sequence, head));
-            }
-        }
     }
 }

@@ -20,9 +20,9 @@ impl Simulation {
     /// Process what is due before the end of the window.
     pub(crate) fn run_window(&mut self, end: Key, log: &mut Vec<Logged>, worker: &mut Worker) {
         let mut recorded = (self.hosts.kept_completions(), self.first_pauses.count());
-        while let Some((key, due)) = self.network.next_before(end) {
+        loop {
             let before = self.network.event_queue().sequence();
-            self.process_due(time_of(key), due);
+            let Some(key) = self.process_next(end) else { return };
             let number = sequence_of(key);
             if self.network.event_queue().sequence() != before {
                 log.push(Logged { at: time_of(key), number, before });
