@@ -3,6 +3,8 @@
 //! [`Links`] receives the effects of the switch model. It is separate from the model so that both
 //! can be borrowed at the same time.
 
+use std::hint::black_box;
+
 use switch_model::{
     transmission_time, wire_bytes, ChannelId, DropCause, Effects, PauseFrameEvent, Sent, Signal,
     Time, VirtualChannel,
@@ -189,6 +191,17 @@ impl Links {
         Flight { channel, bytes, priority, packet }
     }
 
+    /// A flight begins with cut-through, or in a part.
+    fn start(&mut self, ends: Time, arrives: Time, flight: &Flight) {
+        let arrives = arrives - self.ahead(flight.channel, u32::from(flight.bytes));
+        if let Some(boundary) = &mut self.boundary {
+            if boundary.carries(ends, arrives, *flight, &mut self.events) {
+                return;
+            }
+        }
+        self.events.add_flight(ends, arrives, *flight);
+    }
+
     /// How long before the last bit of a frame arrives its receiver may forward it.
     #[inline(always)]
     pub fn ahead(&self, channel: ChannelId, bytes: u32) -> Time {
@@ -205,17 +218,14 @@ impl Links {
 impl Effects<Packet> for Links {
     #[inline(always)]
     fn started(&mut self, sent: Sent<Packet>) {
-        let (ends, mut arrives) = (sent.ends, sent.arrives);
+        let (ends, arrives) = (sent.ends, sent.arrives);
         let flight = self.depart(sent);
-        if !self.is_plain {
-            arrives -= self.ahead(flight.channel, u32::from(flight.bytes));
-            if let Some(boundary) = &mut self.boundary {
-                if boundary.carries(ends, arrives, flight, &mut self.events) {
-                    return;
-                }
-            }
+        if self.is_plain {
+            self.events.add_flight(ends, arrives, flight);
+        } else {
+            // A copy, since one that others may read does not stay in registers.
+            self.start(ends, arrives, &black_box(flight));
         }
-        self.events.add_flight(ends, arrives, flight);
     }
 
     fn lost(&mut self, sent: Sent<Packet>, _: DropCause) {

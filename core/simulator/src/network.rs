@@ -391,13 +391,20 @@ impl Network {
 
     /// A frame is at the end of its link, or as much of it as a switch needs. `messages` are all
     /// messages under way, of which its packet is a part.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, at: Time, flight: Flight, messages: &Messages) -> Arrival {
         if self.held.is_some() {
             self.arrive_while_rules_change(at, flight, messages)
+        } else if self.model.is_plain() {
+            self.arrive_at::<false, true>(at, flight, messages)
         } else {
-            self.arrive_at::<false>(at, flight, messages)
+            self.arrive_with_settings(at, flight, messages)
         }
+    }
+
+    #[inline(never)]
+    fn arrive_with_settings(&mut self, at: Time, flight: Flight, messages: &Messages) -> Arrival {
+        self.arrive_at::<false, false>(at, flight, messages)
     }
 
     #[cold]
@@ -407,13 +414,13 @@ impl Network {
         flight: Flight,
         messages: &Messages,
     ) -> Arrival {
-        self.arrive_at::<true>(at, flight, messages)
+        self.arrive_at::<true, false>(at, flight, messages)
     }
 
     /// `CHANGING` if there are several generations of rules: then frames are counted. Simulations
-    /// with one generation, which are most, do not pay for it.
+    /// with one generation, which are most, do not pay for it. `PLAIN` if the model is plain.
     #[inline(always)]
-    fn arrive_at<const CHANGING: bool>(
+    fn arrive_at<const CHANGING: bool, const PLAIN: bool>(
         &mut self,
         at: Time,
         flight: Flight,
@@ -460,27 +467,28 @@ impl Network {
                 );
             }
         }
-        let (out, frame) = match entry {
+        let (out, frame) = if let Entry::Forward { place, port, priority } = entry {
+            let out = ChannelId(head.first + u32::from(port));
+            let mut payload = packet;
+            payload.place = place;
+            (out, Frame { priority, bytes: tagged, payload })
+        } else if entry == Entry::Deliver {
             // To hosts, frames keep the priority with which they arrived.
-            Entry::Deliver => {
-                let down = self.fabric.down[packet.to as usize];
-                (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
-            }
-            Entry::Forward { place, port, priority } => {
-                let out = ChannelId(head.first + u32::from(port));
-                let mut payload = packet;
-                payload.place = place;
-                (out, Frame { priority, bytes: tagged, payload })
-            }
-            Entry::Nowhere | Entry::OneOf { .. } | Entry::Held { .. } => {
-                let (frame, cause) = ((priority, bytes), DropCause::Unforwarded);
-                self.model.reject(at, channel, frame, cause, &mut self.links);
-                return Arrival::Lost;
-            }
+            let down = self.fabric.down[packet.to as usize];
+            (down, Frame { priority, bytes: tagged - TAG_BYTES, payload: packet })
+        } else {
+            let (frame, cause) = ((priority, bytes), DropCause::Unforwarded);
+            self.model.reject(at, channel, frame, cause, &mut self.links);
+            return Arrival::Lost;
         };
         let complete = at + self.links.ahead(channel, bytes);
         let (model, links) = (&mut self.model, &mut self.links);
-        match model.pass(at, channel, (priority, bytes), out, frame, complete, links) {
+        let arrived = (priority, bytes);
+        let passed = match PLAIN {
+            true => model.pass_plain(at, channel, arrived, out, frame, complete, links),
+            false => model.pass(at, channel, arrived, out, frame, complete, links),
+        };
+        match passed {
             Ok(()) => {
                 let held = self.held.as_mut().filter(|_| CHANGING);
                 if let (Some(held), Entry::Forward { priority, .. }) = (held, entry) {

@@ -182,11 +182,11 @@ impl Channel {
     }
 
     /// Time that a frame takes on the wire, gap included.
-    #[inline]
+    #[inline(always)]
     pub fn wire_time(&mut self, bytes: u32, rate_bps: impl FnOnce() -> u64) -> Time {
         if bytes != self.last_bytes {
             self.last_bytes = bytes;
-            self.last_time = transmission_time(wire_bytes(bytes), rate_bps());
+            self.last_time = divided(bytes, rate_bps());
         }
         self.last_time
     }
@@ -202,6 +202,11 @@ impl Channel {
         self.rx_frames += 1;
         self.rx_bytes += u64::from(bytes);
     }
+}
+
+#[cold]
+fn divided(bytes: u32, rate_bps: u64) -> Time {
+    transmission_time(wire_bytes(bytes), rate_bps)
 }
 
 fn needs_credit(config: &ChannelConfig) -> bool {

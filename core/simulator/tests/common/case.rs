@@ -78,7 +78,16 @@ impl Case {
         messages: (u64, u64),
         settings: Settings,
     ) -> Simulation {
-        let rows = self.rows(flow_control);
+        self.simulation_on(self.rows(flow_control), messages, settings)
+    }
+
+    /// The same on other lines.
+    pub fn simulation_on(
+        self,
+        rows: Vec<(ChannelConfig, Node, Node, u32)>,
+        messages: (u64, u64),
+        settings: Settings,
+    ) -> Simulation {
         let tables = self.tables(&rows);
         let fabric = Fabric::new(self.switches as usize, self.hosts.len(), rows).expect("a fabric");
         let hosts = self.hosts.len() as u32;

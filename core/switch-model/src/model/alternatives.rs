@@ -69,6 +69,7 @@ impl<P> Model<P> {
         alternatives: &mut Vec<(ChannelId, Frame<P>)>,
         complete: Time,
     ) {
+        self.plain = false;
         let queues = alternatives.iter().map(|(out, frame)| (*out, frame.priority));
         let pooled = self.pooled_group(queues);
         let length = alternatives.first().map_or(0, |(_, frame)| frame.bytes);

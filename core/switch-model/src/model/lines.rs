@@ -70,6 +70,7 @@ impl<P> Model<P> {
         config: &ChannelConfig,
         fx: &mut impl Effects<P>,
     ) {
+        self.plain = false;
         self.set_rate_of_pause_frames(channel, config.rate_bps);
         self.set_one_line(now, channel, config, fx);
         // The other direction may need more room while pause frames take longer.

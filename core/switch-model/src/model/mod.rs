@@ -7,6 +7,7 @@ mod lines;
 mod observation;
 mod pause_frames;
 mod pauses;
+mod plain;
 mod prefetch;
 mod switches;
 mod transmission;
@@ -134,6 +135,8 @@ pub struct Model<P> {
     pause_frames: Vec<Option<Box<PauseLink>>>,
     /// Virtual channels that hosts have paused.
     host_pauses: BTreeMap<VirtualChannel, HostPause>,
+    /// Nothing is set but PAUSE or PFC, the same on every channel: see `plain.rs`.
+    plain: bool,
 }
 
 impl<P> Model<P> {
@@ -161,6 +164,7 @@ impl<P> Model<P> {
             Credits::new(config.buffer.credit_bytes, config.buffer.credit_unit_bytes)
         });
         Model {
+            plain: plain::is_plain(&configs),
             has_watchdog: configs.iter().any(|config| config.watchdog.is_some()),
             channels: configs.iter().map(Channel::new).collect(),
             queues: (0..every).map(|_| Queue::new()).collect(),

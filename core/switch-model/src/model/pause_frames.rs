@@ -78,6 +78,7 @@ impl<P> Model<P> {
         if !settings.has_pause_frames() {
             return Ok(());
         }
+        self.plain = false;
         let leaving: BTreeMap<SwitchPort, ChannelId> = ports
             .iter()
             .zip(0..)

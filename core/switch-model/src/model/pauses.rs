@@ -148,6 +148,7 @@ impl<P> Model<P> {
         if self.channels[channel.index()].up == up {
             return;
         }
+        self.plain = false;
         self.channels[channel.index()].up = up;
         let cold = &mut self.cold[channel.index()];
         cold.epoch = cold.epoch.wrapping_add(1);

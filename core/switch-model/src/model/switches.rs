@@ -25,6 +25,7 @@ impl<P> Model<P> {
         ports: &[ChannelPorts],
         seed: u64,
     ) -> Result<(), String> {
+        self.plain = false;
         let configs = self.cold.iter().map(|cold| cold.config);
         let channels: Vec<(ChannelConfig, ChannelPorts)> =
             configs.zip(ports.iter().copied()).collect();

@@ -1,12 +1,12 @@
 //! Egress queues: when frames are sent, and the ingress occupancy that they release.
 
 use super::{Effects, Frame, Model, Sent};
-use crate::channel::SCHEDULED;
+use crate::channel::{Channel, SCHEDULED};
 use crate::config::WatchdogAction;
 use crate::counters::DropCause;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
-use crate::queue::Queued;
+use crate::queue::{Queue, Queued};
 use crate::switches::IngressPlace;
 use crate::units::Time;
 
@@ -14,6 +14,15 @@ impl<P> Model<P> {
     /// The transmission on `channel` is complete, and its sender is free again.
     #[inline(always)]
     pub fn tx_done(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
+        if self.plain {
+            self.tx_done_plain(now, channel, fx);
+        } else {
+            self.tx_done_with_settings(now, channel, fx);
+        }
+    }
+
+    #[inline(never)]
+    fn tx_done_with_settings(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
         if let Some(hold) = self.channels[channel.index()].sending.take() {
             self.release(now, hold, fx);
         }
@@ -123,39 +132,28 @@ impl<P> Model<P> {
         queued: Queued<P>,
         fx: &mut impl Effects<P>,
     ) {
-        let Queued { hold, bytes, since, payload } = queued;
         let place = self.place(channel, priority);
-        self.left_queue(hold, place, bytes);
+        self.left_queue(queued.hold, place, queued.bytes);
         let queue = &mut self.queues[place];
-        queue.tx_frames += 1;
-        queue.tx_bytes += u64::from(bytes);
         let marked = match queue.marker {
             Some(marker) => self.switches.markers[marker as usize].marks(queue.bytes),
             None => false,
         };
         let state = &mut self.channels[channel.index()];
-        let start = now.max(state.next_free).max(since);
-        let ends = start + state.wire_time(bytes, || self.cold[channel.index()].config.rate_bps);
-        let mut arrives = ends + state.delay;
-        let mut special = false;
-        if state.irregular {
-            let cold = &mut self.cold[channel.index()];
-            if cold.config.jitter > 0 {
-                self.jitter_state = xorshift(self.jitter_state);
-                arrives += self.jitter_state % cold.config.jitter;
-            }
-            arrives = cold.last_arrival.max(arrives);
-            cold.last_arrival = arrives;
-            special = cold.config.faults.any() || state.needs_credit();
+        let rate_bps = || self.cold[channel.index()].config.rate_bps;
+        let mut sent = begin(now, (channel, priority), queued, (state, queue), rate_bps);
+        sent.marked = marked;
+        if !state.irregular {
+            return fx.started(sent);
         }
-        state.next_free = ends;
-        if state.next_priority != SCHEDULED {
-            state.next_priority = (priority + 1) % PRIORITIES as u8;
+        let cold = &mut self.cold[channel.index()];
+        if cold.config.jitter > 0 {
+            self.jitter_state = xorshift(self.jitter_state);
+            sent.arrives += self.jitter_state % cold.config.jitter;
         }
-        state.sending = Some(hold);
-        let frame = Frame { priority, bytes, payload };
-        let sent = Sent { channel, frame, start, ends, arrives, marked };
-        if special {
+        sent.arrives = cold.last_arrival.max(sent.arrives);
+        cold.last_arrival = sent.arrives;
+        if cold.config.faults.any() || state.needs_credit() {
             self.carry(now, sent, fx);
         } else {
             fx.started(sent);
@@ -221,6 +219,29 @@ impl<P> Model<P> {
         self.channels[channel.index()].waiting &= !(1 << priority);
         self.await_first(now, VirtualChannel { channel, class: priority });
     }
+}
+
+/// The sender of a channel begins to send a frame that has left its queue.
+#[inline(always)]
+pub(super) fn begin<P>(
+    now: Time,
+    (channel, priority): (ChannelId, u8),
+    queued: Queued<P>,
+    (state, queue): (&mut Channel, &mut Queue),
+    rate_bps: impl FnOnce() -> u64,
+) -> Sent<P> {
+    let Queued { hold, bytes, since, payload } = queued;
+    queue.tx_frames += 1;
+    queue.tx_bytes += u64::from(bytes);
+    let start = now.max(state.next_free).max(since);
+    let ends = start + state.wire_time(bytes, rate_bps);
+    state.next_free = ends;
+    if state.next_priority != SCHEDULED {
+        state.next_priority = (priority + 1) % PRIORITIES as u8;
+    }
+    state.sending = Some(hold);
+    let frame = Frame { priority, bytes, payload };
+    Sent { channel, frame, start, ends, arrives: ends + state.delay, marked: false }
 }
 
 /// Marsaglia: Xorshift RNGs (2003), the triple (13, 7, 17).
