@@ -39,6 +39,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "controller": Benchmark(
         "a controller that installs 614 fake switches, and starts again", "a minute"
     ),
+    "instructions": Benchmark(
+        "instructions of the simulator for each packet-link-hop, with valgrind", "minutes"
+    ),
     "plan": Benchmark(
         "planning, compiling and checking of large fabrics, with peak memory", "minutes"
     ),

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from bench import controller, plan, proofs, routing, scale, simulation, since
+from bench import controller, instructions, plan, proofs, routing, scale, simulation, since
 from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
@@ -34,6 +34,7 @@ PAGES = (
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "controller": controller.table_of,
+    "instructions": instructions.table_of,
     "page-browser": measure_page.table_of,
     "plan": plan.table_of,
     "proofs": proofs.table_of,
