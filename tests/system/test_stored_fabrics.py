@@ -65,6 +65,7 @@ def kind(fabric: Path) -> str:
 def fits(command: str, fabric: Path) -> bool:
     """Tell whether a command of the page is for this kind of fabric."""
     of_kind = {"ibnetdiscover": "infiniband", "sonic_dump": "sonic", "--hosts": "sonic"}
+    of_kind["--proof"] = "frr"  # the server of the other one has no files, nor are LIDs covered
     if "my-configurations" in command:
         return False  # these have routes
     named = [name for part, name in of_kind.items() if part in command]
