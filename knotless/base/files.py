@@ -212,7 +212,8 @@ def _write_through(path: Path, data: bytes) -> None:
 
 def _temporary(target: str, data: bytes, *, is_private: bool = False) -> str:
     """Write a file beside ``target``, to take its place; returns its path."""
-    temporary = str(Path(target).with_name(f".knotless-{os.getpid()}-{secrets.token_hex(4)}"))
+    # Of tens of thousands at the same time, no two may have one name.
+    temporary = str(Path(target).with_name(f".knotless-{os.getpid()}-{secrets.token_hex(16)}"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600 if is_private else 0o666)
     try:
