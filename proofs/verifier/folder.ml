@@ -160,24 +160,30 @@ let fabric_of_json top =
 let texts path =
   List.map (fun name -> (name, read_file (Filename.concat path name))) (file_names path)
 
+let fabric_text texts =
+  match List.assoc_opt "fabric.json" texts with
+  | Some text -> text
+  | None -> unreadable "fabric.json is missing"
+
+(* The texts by the names of their files, each of which is one of these names with a suffix. *)
+let texts_by_name kind names suffixes texts =
+  let own = Hashtbl.create 1000 in
+  Array.iter (fun name ->
+      List.iter (fun suffix -> Hashtbl.replace own (name ^ suffix) ()) suffixes)
+    names;
+  let by_name = Hashtbl.create 1000 in
+  List.iter (fun (file, text) ->
+      if file <> "fabric.json" && not (Hashtbl.mem own file) then
+        refused "%s: fabric.json has no such %s" file kind;
+      Hashtbl.replace by_name file text)
+    texts;
+  by_name
+
 let of_texts texts =
-  let fabric_text =
-    match List.assoc_opt "fabric.json" texts with
-    | Some text -> text
-    | None -> unreadable "fabric.json is missing" in
+  let fabric_text = fabric_text texts in
   let switch_names, channel_names, channels, first_host, fabric =
     within "fabric.json" (fun () -> fabric_of_json (Json.of_string fabric_text)) in
-  let own = Hashtbl.create 1000 in
-  Array.iter (fun switch ->
-      Hashtbl.replace own (switch ^ ".flows") ();
-      Hashtbl.replace own (switch ^ ".groups") ())
-    switch_names;
-  List.iter (fun (name, _) ->
-      if name <> "fabric.json" && not (Hashtbl.mem own name) then
-        refused "%s: fabric.json has no such switch" name)
-    texts;
-  let by_name = Hashtbl.create 1000 in
-  List.iter (fun (name, text) -> Hashtbl.replace by_name name text) texts;
+  let by_name = texts_by_name "switch" switch_names [ ".flows"; ".groups" ] texts in
   let read_switch name =
     let flows = name ^ ".flows" and groups = name ^ ".groups" in
     match Hashtbl.find_opt by_name flows with

@@ -145,20 +145,10 @@ let entries ports router file text =
   List.concat_map snd routes
 
 let read texts =
-  let fabric_text =
-    match List.assoc_opt "fabric.json" texts with
-    | Some text -> text
-    | None -> unreadable "fabric.json is missing" in
+  let fabric_text = Folder.fabric_text texts in
   let routers, ports, channel_names, first_host, fabric =
     within "fabric.json" (fun () -> fabric_of_json (Json.of_string fabric_text)) in
-  let own = Hashtbl.create 1000 in
-  Array.iter (fun router -> Hashtbl.replace own (router ^ suffix) ()) routers;
-  List.iter (fun (name, _) ->
-      if name <> "fabric.json" && not (Hashtbl.mem own name) then
-        refused "%s: fabric.json has no such router" name)
-    texts;
-  let by_name = Hashtbl.create 1000 in
-  List.iter (fun (name, text) -> Hashtbl.replace by_name name text) texts;
+  let by_name = Folder.texts_by_name "router" routers [ suffix ] texts in
   let read_router router name =
     match Hashtbl.find_opt by_name (name ^ suffix) with
     | None -> refused "%s%s is missing: what %s holds is not known" name suffix name
