@@ -486,13 +486,12 @@ class SnapshotDiff:
     @property
     def appeared(self) -> list[Finding]:
         """Findings that only the later snapshot has."""
-        old = {(one.rule, one.text) for one in self.before.findings().source}
-        return [one for one in self.after.findings().source if (one.rule, one.text) not in old]
+        return _only_in(self.after, self.before)
 
     @property
     def gone(self) -> list[Finding]:
         """Findings that only the earlier snapshot has."""
-        return SnapshotDiff(self.after, self.before, (), ()).appeared
+        return _only_in(self.before, self.after)
 
     def __repr__(self) -> str:
         """Return the difference as lines of text."""
@@ -514,6 +513,12 @@ class SnapshotDiff:
             yield from _some([f"{word}: {one.text.splitlines()[0]}" for one in changed])
         others = [change for change in self.lines if change not in self.turning]
         yield from _some([f"changed: {change.text}" for change in others])
+
+
+def _only_in(one: Snapshot, other: Snapshot) -> list[Finding]:
+    """Return the findings of a snapshot that another one has not, with the same text."""
+    others = {(each.rule, each.text) for each in other.findings().source}
+    return [each for each in one.findings().source if (each.rule, each.text) not in others]
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.topologies.formats.switch_files import FABRIC
 
 ROUTES = ".routes"
 """The suffix of a router's file."""
@@ -91,7 +92,7 @@ class RouteTables:
             "read_from": [{"file": file, "sha256": text} for file, text in read_from.items()],
         }
         return {
-            "fabric.json": json.dumps(fabric, indent=1) + "\n",
+            FABRIC: json.dumps(fabric, indent=1) + "\n",
             **{router + ROUTES: _lines(routes) for router, routes in self.routes.items()},
         }
 
