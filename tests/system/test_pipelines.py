@@ -94,10 +94,14 @@ def test_a_wheel_or_a_version_is_needed(tmp_path: Path) -> None:
     assert "KNOTLESS_WHEEL or KNOTLESS_VERSION is needed" in done.stderr
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(build(tmp_path_factory.mktemp("wheel")))
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("service", ["github", "gitlab"])
-def test_the_steps_judge_fabrics(tmp_path: Path, service: str) -> None:
-    wheel = str(build(tmp_path))
+def test_the_steps_judge_fabrics(tmp_path: Path, service: str, wheel: str) -> None:
     folder = tmp_path / "work"
     shutil.copytree(FABRICS / "control-safe", folder / "a fabric")
     shutil.copytree(FABRICS / "control-knot", folder / "knot")
