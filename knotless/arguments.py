@@ -16,7 +16,7 @@ from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.extras import how_to_install
 from knotless.base.quantities import MBPS, MICROSECONDS, SECONDS, Unit, number
 from knotless.base.suggestions import suggestion
-from knotless.routing.request import PlanRequest
+from knotless.routing.request import OPTIONS
 from knotless.topologies.fabric import Fabric
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ def checked(function: Function) -> Function:
     """
     signature = inspect.signature(function)
     takes_options = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
-    options = tuple(PlanRequest.model_fields) if takes_options else ()
+    options = tuple(OPTIONS) if takes_options else ()
     accepted = [*(name for name in signature.parameters if name != "options"), *options]
     called = getattr(function, "__name__", "knotless")
 

@@ -19,13 +19,13 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.options import checked_plan
 from knotless.emulation.running_fabric import RunningFabric
 from knotless.routing.engine import engine_named
-from knotless.routing.request import PlanRequest
+from knotless.routing.request import OPTIONS, PlanRequest
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, with_lines
 
 __all__ = ["FabricSession", "check_options", "fabric", "fabric_to_run", "running"]
 
-PLAN_OPTIONS = frozenset(PlanRequest.model_fields)
+PLAN_OPTIONS = frozenset(OPTIONS)
 _OWN = {"fabric", "request", "_", "name", "progress"}
 _OF_MININET = {"queue_bytes", "host_prefixes", "mininet", "host_tags"}
 FABRIC_OPTIONS = frozenset(

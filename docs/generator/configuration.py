@@ -58,7 +58,7 @@ def _rows(
             yield f"`{prefix}{key}`", values, _default(field.default), meanings[key]
 
 
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
+def _meanings(model: type) -> dict[str, str]:
     """Return what the docstring says about each key."""
     found = {}
     # From Python 3.13 on, docstrings have no common indentation.

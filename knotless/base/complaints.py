@@ -17,15 +17,23 @@ def complaint(error: ValidationError) -> str:
         return f"{key}: it is missing"
     if problem["type"] == "extra_forbidden":
         return f"unknown key {key!r}"
-    where, value = f"{key}: " if key else "", brief(problem["input"])
     words = _WORDS.get(problem["type"])
     text = problem["msg"].removeprefix("Value error, ")
     if words is not None:
         limits = {name: _limit(limit) for name, limit in problem.get("ctx", {}).items()}
         text = words.format(**limits)
-    if text.startswith("is "):  # as options say it: see knotless.cli.numbers
-        return f"{where}{value} {text}"
-    return f"{where}{text[:1].lower()}{text[1:]}, not {value}"
+    return one_line(key, problem["input"], text)
+
+
+def one_line(key: str, value: object, text: str) -> str:
+    """Return what is wrong with the value of a key as a line, as options say it.
+
+    ``text`` is a predicate of the value (``is not at most 8``), or what it should be.
+    """
+    where = f"{key}: " if key else ""
+    if text.startswith("is "):  # see knotless.cli.numbers
+        return f"{where}{brief(value)} {text}"
+    return f"{where}{text[:1].lower()}{text[1:]}, not {brief(value)}"
 
 
 _WORDS = {

@@ -83,7 +83,7 @@ class DeclaredHost(BaseModel):
         return Host(self.name, self.mac.lower(), self.ip, self.switch, self.port)
 
 
-class Config(PlanRequest):
+class Config(BaseModel, PlanRequest, extra="forbid", frozen=True, strict=True):
     """The configuration; its defaults route any fabric without deadlock.
 
     Attributes

@@ -150,7 +150,7 @@ def read_overrides(path: Path) -> Overrides:
 
 def _plan_options(config: Config) -> dict[str, Any]:
     """Return the options of the plan as JSON holds them."""
-    options: dict[str, Any] = json.loads(config.plan_request.model_dump_json())
+    options: dict[str, Any] = config.as_settings()
     return options
 
 

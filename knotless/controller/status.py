@@ -217,7 +217,7 @@ class Status:
             "last_change": self._last_change(),
             "drained": list(desired.drained),
             "unconfirmed": state.is_unconfirmed,
-            "request": desired.config.plan_request.model_dump(mode="json"),
+            "request": desired.config.as_settings(),
             "problems": self.problems(now_s),
             "link_problems": self.link_problems,
             "plan": desired.summary,

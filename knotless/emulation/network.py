@@ -491,7 +491,7 @@ class EmulatedFabric:
             own["remotes"] = [list(address) for address in self._remotes]
         if self.host_prefixes:
             own["host_prefixes"] = dict(self.host_prefixes)
-        return self.request.model_dump() | own
+        return self.request.as_settings() | own
 
     @property
     def controller_ports(self) -> list[rest.Ports]:
@@ -523,7 +523,7 @@ class EmulatedFabric:
             for _ in range(self.controllers - 1):
                 openflow = control.free_port(0, "OpenFlow port") if self.tls else 0
                 self._more_ports.append(rest.Ports(openflow, control.free_port(0, "REST port")))
-        plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
+        plan = self.request.as_settings() | {"allow_deadlock": self.allow_deadlock}
         plan |= self.controller_settings
         every, emulated = self.controller_ports, self.links == "emulated"
         rest_ports = [ports.rest for ports in every]

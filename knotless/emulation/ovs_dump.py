@@ -22,7 +22,7 @@ from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.multicast import MulticastGroup, groups_of
-from knotless.routing.request import PlanRequest
+from knotless.routing.request import OPTIONS, PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import read
 
@@ -134,12 +134,12 @@ def _kept(names: Names) -> PlanRequest:
     """
     config: Any = yaml_file.read(names.controller_file, PlanError)
     request = PlanRequest.from_options(
-        **{key: value for key, value in config.items() if key in PlanRequest.model_fields}
+        **{key: value for key, value in config.items() if key in OPTIONS}
     )
     if not names.overrides_file.exists():
         return request
     overrides = json.loads(read_text(names.overrides_file, PlanError))
-    if overrides["configured"] != json.loads(request.model_dump_json()):
+    if overrides["configured"] != request.as_settings():
         return request
     return request.but(**overrides["options"])
 

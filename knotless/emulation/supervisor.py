@@ -37,7 +37,7 @@ def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None
     job = json.dumps(
         {
             "fabric": files.to_json(plan.fabric),
-            "request": plan.settled_request().model_dump(),
+            "request": plan.settled_request().as_settings(),
             "options": {**options, "host_tags": plan.host_tags()},
         }
     )

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    ValidationError,
-    WithJsonSchema,
-    field_validator,
-)
-
-from knotless.base.complaints import complaint
+from knotless.base.complaints import one_line
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import AUTO, CHOICES, FlowControlChoice, choice_of
-from knotless.routing.graphs.task import MAX_VCS, Selection
-from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
+from knotless.base.suggestions import is_not_one_of
+from knotless.routing.graphs.task import MAX_VCS, SELECTIONS, Selection
+from knotless.routing.vlans.assignment import (
+    ASSIGNMENTS,
+    MAX_VLANS,
+    TAGGINGS,
+    Assignment,
+    Tagging,
+)
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 Protection = Literal["none", "fast-failover"]
 PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
@@ -32,32 +32,83 @@ Multipath = Literal["none", "ecmp", "spray", "layers"]
 MAX_HASH_SEED = 2**32 - 1
 MAX_LAYERS = 64
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
-FlowControlOption = Annotated[
-    FlowControlChoice,
-    PlainValidator(choice_of),
-    PlainSerializer(str),
-    WithJsonSchema({"type": "string", "enum": list(CHOICES)}),
-]
 
 
-def _groups(value: object) -> object:
-    """Return ``{number: members}`` as sorted pairs; in JSON the numbers are strings."""
-    if not isinstance(value, Mapping):
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A check of the value of an option, in requests and in pydantic's models of files.
+
+    ``check`` returns the value as it is kept, or raises ValueError; ``schema`` describes in JSON
+    Schema what it takes.
+    """
+
+    check: Callable[[object], object]
+    schema: Mapping[str, object]
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
+        """Return the check for pydantic, which takes longer to import than most plans to make."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, _schema: object, _handler: object) -> dict[str, object]:
+        """Return the schema for pydantic."""
+        return dict(self.schema)
+
+
+def _whole(least: int, most: int) -> Checked:
+    def check(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError("is no whole number")
+        if value < least:
+            raise ValueError(f"is not at least {least:,}")
+        if value > most:
+            raise ValueError(f"is not at most {most:,}")
         return value
+
+    return Checked(check, {"type": "integer", "minimum": least, "maximum": most})
+
+
+def _word(words: tuple[str, ...]) -> Checked:
+    def check(value: object) -> str:
+        word = value.lower() if isinstance(value, str) else value
+        if word not in words:
+            raise ValueError(is_not_one_of(words))
+        return str(word)
+
+    return Checked(check, {"type": "string", "enum": list(words)})
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("is no text")
+    return value
+
+
+def _engine(value: object) -> str:
+    name = _text(value)
+    return name if name.endswith(".py") else name.lower()
+
+
+def _flow_control(value: object) -> FlowControlChoice:
+    return choice_of(value.lower() if isinstance(value, str) else value)
+
+
+def _groups(value: Any) -> Groups:
+    """Return ``{number: members}`` as sorted pairs; in JSON the numbers are strings."""
+    pairs = value.items() if isinstance(value, Mapping) else value
     try:
-        groups = sorted((int(number), tuple(members)) for number, members in value.items())
+        groups = [(int(number), members) for number, members in pairs]
+        if any(isinstance(members, str) for _, members in groups):
+            raise TypeError
+        kept = tuple(sorted((number, tuple(map(_text, members))) for number, members in groups))
     except (TypeError, ValueError):
-        groups = []
-    if len(groups) < len(value) or any(isinstance(members, str) for members in value.values()):
-        raise ValueError("must map numbers to lists of hosts, such as {1: [h1, h2]}")
-    return tuple(groups)
+        raise ValueError("must map numbers to lists of hosts, such as {1: [h1, h2]}") from None
+    return kept
 
 
-_WORDS = ("select", "tagging", "vlans", "flow_control", "protection", "source_check", "multipath")
-"""Fields that are one of some words, in upper or lower case."""
-
-
-class PlanRequest(BaseModel):
+@dataclass(frozen=True)
+class PlanRequest:
     """The options of a plan.
 
     Attributes
@@ -85,33 +136,35 @@ class PlanRequest(BaseModel):
 
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    engine: Annotated[str, Checked(_engine, {"type": "string"})] = AUTO_ENGINE
+    vcs: Annotated[int, _whole(1, MAX_VCS)] | None = None
+    select: Annotated[Selection, _word(SELECTIONS)] = "spread"
+    tagging: Annotated[Tagging, _word(TAGGINGS)] = "switch"
+    vlans: Annotated[Assignment, _word(ASSIGNMENTS)] = "default"
+    max_vlans: Annotated[int, _whole(1, MAX_VLANS)] = MAX_VLANS
+    root: Annotated[str, Checked(_text, {"type": "string"})] | None = None
+    multicast: Annotated[Groups, Checked(_groups, {"type": "object"})] = ()
+    flow_control: Annotated[
+        FlowControlChoice,
+        Checked(_flow_control, {"type": "string", "enum": list(CHOICES)}),
+    ] = AUTO
+    protection: Annotated[Protection, _word(PROTECTIONS)] = "none"
+    source_check: Annotated[SourceCheck, _word(SOURCE_CHECKS)] = "mac"
+    multipath: Annotated[Multipath, _word(get_args(Multipath))] = "none"
+    layers: Annotated[int, _whole(1, MAX_LAYERS)] | None = None
+    hash_seed: Annotated[int, _whole(0, MAX_HASH_SEED)] = 0
 
-    engine: str = AUTO_ENGINE
-    vcs: Annotated[int, Field(ge=1, le=MAX_VCS)] | None = None
-    select: Selection = "spread"
-    tagging: Tagging = "switch"
-    vlans: Assignment = "default"
-    max_vlans: Annotated[int, Field(ge=1, le=MAX_VLANS)] = MAX_VLANS
-    root: str | None = None
-    multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
-    flow_control: FlowControlOption = AUTO
-    protection: Protection = "none"
-    source_check: SourceCheck = "mac"
-    multipath: Multipath = "none"
-    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
-    hash_seed: Annotated[int, Field(ge=0, le=MAX_HASH_SEED)] = 0
-
-    @field_validator(*_WORDS, mode="before")
-    @classmethod
-    def _fold_case(cls, value: object) -> object:
-        return value.lower() if isinstance(value, str) else value
-
-    @field_validator("engine", mode="before")
-    @classmethod
-    def _fold_case_of_names(cls, value: object) -> object:
-        is_name = isinstance(value, str) and not value.endswith(".py")
-        return cls._fold_case(value) if is_name else value
+    def __post_init__(self) -> None:
+        """Check all values; raises PlanError."""
+        for name, (check, may_be_none) in _checks().items():
+            value = getattr(self, name)
+            if value is None and may_be_none:
+                continue
+            try:
+                kept = check(value)
+            except ValueError as error:
+                raise PlanError(one_line(name, value, str(error))) from None
+            object.__setattr__(self, name, kept)
 
     @classmethod
     def from_options(cls, **choices: Any) -> Self:
@@ -132,10 +185,10 @@ class PlanRequest(BaseModel):
         knotless.base.errors.PlanError: vcs: 99 is not at most 8
 
         """
-        try:
-            return cls.model_validate(choices)
-        except ValidationError as error:
-            raise PlanError(complaint(error)) from None
+        for name in choices:
+            if name not in OPTIONS:
+                raise PlanError(f"unknown key {name[:80]!r}")
+        return cls(**choices)
 
     @classmethod
     def from_name(cls, name: str, **choices: Any) -> Self:
@@ -160,15 +213,20 @@ class PlanRequest(BaseModel):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
         """Return the request in the stored settings of a running fabric; raises PlanError."""
-        fields = PlanRequest.model_fields
         return PlanRequest.from_options(
-            **{key: value for key, value in settings.items() if key in fields}
+            **{key: value for key, value in settings.items() if key in OPTIONS}
         )
 
     @property
     def plan_request(self) -> PlanRequest:
         """The request without the fields of subclasses."""
-        return PlanRequest(**{key: getattr(self, key) for key in PlanRequest.model_fields})
+        return PlanRequest(**{name: getattr(self, name) for name in OPTIONS})
+
+    def as_settings(self) -> dict[str, Any]:
+        """Return all options by name, as JSON has them, without the fields of subclasses."""
+        values = {name: getattr(self, name) for name in OPTIONS}
+        groups = {str(number): list(members) for number, members in self.multicast}
+        return {**values, "multicast": groups, "flow_control": str(self.flow_control)}
 
     def refuse_single_path_options(self, subject: str) -> None:
         """Raise PlanError if it has an option that needs one path for each pair of hosts."""
@@ -194,4 +252,19 @@ class PlanRequest(BaseModel):
         'updown'
 
         """
-        return PlanRequest.from_options(**{**self.plan_request.model_dump(), **choices})
+        return PlanRequest.from_options(**{**self.as_settings(), **choices})
+
+
+OPTIONS: Mapping[str, Any] = {field.name: field.default for field in fields(PlanRequest)}
+"""The names of all options with their defaults."""
+
+
+@cache
+def _checks() -> Mapping[str, tuple[Callable[[object], object], bool]]:
+    """Return the check of each option, and whether it may be None."""
+    checks = {}
+    for name, hint in get_type_hints(PlanRequest, include_extras=True).items():
+        optional = not hasattr(hint, "__metadata__")
+        annotated = get_args(hint)[0] if optional else hint
+        checks[name] = (annotated.__metadata__[0].check, optional)
+    return checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from knotless.base.errors import SweepError
 from knotless.base.model_limits import MAX_BYTES, MAX_PACKET_BYTES
@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=1, lt=2**63)]
 Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Analysis(PlanRequest):
+class Analysis(BaseModel, PlanRequest, extra="forbid", frozen=True, strict=True):
     """A path-level analysis of a plan and a pattern; keys as in ``knotless analyse``."""
 
     fabric: str
@@ -38,7 +38,7 @@ class Analysis(PlanRequest):
         return self.fabric, self.plan_request
 
 
-class Simulation(Analysis):
+class Simulation(Analysis, frozen=True):
     """A simulation; see :class:`simulation.Scenario` and :class:`simulation.Load`.
 
     The default of ``arrivals`` is ``poisson`` with a ``load``, ``acknowledged`` with

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from experiments.tests.support.sweep_grid import SMALL, invoke, write
 from knotless.base.errors import SweepError
 from knotless.cli.main import main
-from knotless.routing.request import PlanRequest
+from knotless.routing.request import OPTIONS
 from knotless_experiments.sweeps import grid
 from knotless_experiments.sweeps.figures import ERROR, columns, run_point
 from knotless_experiments.sweeps.folder import Folder
@@ -33,9 +33,9 @@ def test_a_grid_has_every_combination_the_last_key_fastest() -> None:
 
 
 @pytest.mark.parametrize("settings", [Analysis, Simulation])
-def test_files_have_every_choice_with_the_same_default(settings: type[PlanRequest]) -> None:
-    for key, field in PlanRequest.model_fields.items():
-        assert settings.model_fields[key].default == field.default
+def test_files_have_every_choice_with_the_same_default(settings: type[Analysis]) -> None:
+    for key, default in OPTIONS.items():
+        assert settings.model_fields[key].default == default
 
 
 def test_several_grids_follow_one_another() -> None:

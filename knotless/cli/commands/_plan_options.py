@@ -27,6 +27,7 @@ from knotless.routing.multicast import parse
 from knotless.routing.request import (
     MAX_HASH_SEED,
     MAX_LAYERS,
+    OPTIONS,
     PROTECTIONS,
     SOURCE_CHECKS,
     PlanRequest,
@@ -54,10 +55,10 @@ def _engine(context: click.Context, _parameter: click.Parameter, name: str) -> s
 
 
 def _default(name: str) -> Any:
-    return PlanRequest.model_fields[name].default
+    return OPTIONS[name]
 
 
-_OPTIONS: Mapping[str, dict[str, Any]] = {
+_SHOWN: Mapping[str, dict[str, Any]] = {
     "engine": {
         "callback": _engine,
         "shell_complete": complete.engines,
@@ -122,7 +123,7 @@ ROUTES, SWITCHES = "Fabric and routes", "Flow control and switches"
 """Headings of options."""
 USUAL = ("engine", "vcs", "multipath", "flow_control")
 """Those that ``--help`` explains."""
-PLAN_OPTIONS = tuple(_OPTIONS)
+PLAN_OPTIONS = tuple(_SHOWN)
 """Names of the parameters of a plan's options."""
 without_option = click.option(
     "--without",
@@ -143,7 +144,7 @@ def plan_options(**defaults: str) -> Callable[[Command], Command]:
     def decorate(function: Command) -> Command:
         @wraps(function)
         def command(**given: Any) -> Any:
-            choices = {name: given.pop(name) for name in _OPTIONS}
+            choices = {name: given.pop(name) for name in _SHOWN}
             return function(request=PlanRequest.from_options(**choices), **given)
 
         return cast(Command, _with_options(command, defaults))
@@ -162,7 +163,7 @@ def changed_plan_options(function: Command) -> Command:
         context = click.get_current_context()
         options = {
             name: value
-            for name, value in ((name, given.pop(name)) for name in _OPTIONS)
+            for name, value in ((name, given.pop(name)) for name in _SHOWN)
             if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
         }
         PlanRequest.from_options(**options)
@@ -172,7 +173,7 @@ def changed_plan_options(function: Command) -> Command:
 
 
 def _with_options(command: Any, defaults: Mapping[str, str], *, show_default: bool = True) -> Any:
-    for name, settings in reversed(list(_OPTIONS.items())):
+    for name, settings in reversed(list(_SHOWN.items())):
         option = {"default": defaults.get(name, _default(name)), "show_default": show_default}
         flag = f"--{name.replace('_', '-')}"
         heading = SWITCHES if name == "flow_control" else ROUTES

@@ -155,13 +155,12 @@ def test_help_has_an_example(name: str) -> None:
 NOT_LOADED = {
     "topology ring,4": ["numpy.f2py", "rich", "yaml", "knotless.routing"],
     "plan ring,4 --engine updown": [
-        *("rich", "yaml", "networkx", "knotless.base.switch_settings", "knotless.simulation"),
+        *("rich", "yaml", "pydantic", "networkx", "knotless.base.switch_settings"),
+        "knotless.simulation",
         *("knotless.topologies.families.torus", "knotless.routing.engines.lash"),
     ],
     "simulate ring,4 --pattern shift:1 --duration 100": [
-        "rich",
-        "yaml",
-        "knotless.base.switch_settings",
+        *("rich", "yaml", "pydantic", "knotless.base.switch_settings"),
     ],
 }
 """What a command does without: loading it would take longer than the command."""

@@ -35,7 +35,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
 
 
 def _start(names: Names, controller: str) -> None:
-    request = PlanRequest.from_options(multicast=STARTED).model_dump(mode="json")
+    request = PlanRequest.from_options(multicast=STARTED).as_settings()
     settings = request | {"controller": controller}
     state.write(
         names, State("lab", "ring,4", processes.ourselves(), phase="ready", settings=settings)
@@ -58,7 +58,7 @@ def _groups() -> dict[int, tuple[str, ...]]:
 def test_they_are_those_that_the_controller_declares(
     lab: Names, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = PlanRequest.from_options(multicast=CHANGED).model_dump(mode="json")
+    request = PlanRequest.from_options(multicast=CHANGED).as_settings()
     _answer(monkeypatch, {"request": request})
     assert _groups() == {2: ("h3", "h4")}
     _answer(monkeypatch, {"request": {**request, "multicast": {}}})
@@ -75,7 +75,7 @@ def test_they_are_those_of_its_files_if_it_does_not_answer(
     assert _groups() == {1: ("h1", "h2")}  # there are no files
     lab.controller_file.write_text(yaml.safe_dump({"fabric": "f", "multicast": CHANGED}))
     assert _groups() == {2: ("h3", "h4")}
-    configured = PlanRequest.from_options(multicast=CHANGED).model_dump(mode="json")
+    configured = PlanRequest.from_options(multicast=CHANGED).as_settings()
     options = {"multicast": {"3": ["h1", "h4"]}}
     for was, groups in ((configured, {3: ("h1", "h4")}), ({}, {2: ("h3", "h4")})):
         # Options of operators hold as long as nobody edits the file.
