@@ -38,6 +38,7 @@ from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.next_hops import HERE
 from knotless.importers.not_read import NotRead
+from knotless.importers.openflow.flow_changes import bridge_of
 from knotless.importers.paths import fabric_of, sources_of
 from knotless.importers.reading import read_source
 from knotless.importers.sonic.config_change import changed_config, config_of, undecided
@@ -344,7 +345,7 @@ class Snapshot:
         return replace(self, files=tuple(files[path] for path in sorted(files)))
 
     def with_config_changes(self, changes: Mapping[str, str | bytes]) -> Snapshot:
-        """Return a snapshot after changes of the configurations of SONiC switches.
+        """Return a snapshot after changes of SONiC configurations, or of rules of Open vSwitch.
 
         What the tables of buffers, PFC and QoS say is done at once. Where routes are those that
         files list, what a change of other tables makes of them is not known, nor is the verdict.
@@ -354,23 +355,28 @@ class Snapshot:
         ----------
         changes : mapping of str to str or bytes
             For switches, by name, a JSON patch as for ``config apply-patch`` (RFC 6902), or a
-            fragment as for ``config load``.
+            fragment as for ``config load``; for Open vSwitch bridges lines as for ``ovs-ofctl
+            add-flows`` (``delete in_port=1``), or commands (``ovs-ofctl del-flows br0 in_port=1``).
 
         Raises
         ------
         KnotlessError
-            There is no configuration of a switch, or a change cannot be applied: then none is.
+            There is nothing of a switch that can be changed so, or a change cannot be applied: then
+            none is.
 
         """
         files: dict[str, str | bytes | None] = {}
         unclear = list(self.unclear)
+        contents = [one.content for one in self.files]
         for name, change in changes.items():
-            file = config_of(name, [one.content for one in self.files])
-            path = str(file.path)
-            before = next(one.source.data for one in self.files if one.content is file)
             data = change.encode() if isinstance(change, str) else change
             try:
-                files[path], tables = changed_config(before, data)
+                if (bridge := bridge_of(name, contents)) is not None:
+                    files[str(bridge.path)] = bridge.changed(data.decode(errors="replace"))
+                    continue
+                file = config_of(name, contents)
+                before = next(one.source.data for one in self.files if one.content is file)
+                files[str(file.path)], tables = changed_config(before, data)
             except KnotlessError as error:
                 raise error.within(name) from None
             if self.routes_by is None and (names := undecided(tables)):

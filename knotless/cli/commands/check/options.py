@@ -63,9 +63,9 @@ source_options = grouped(
         "--patch",
         "patches",
         multiple=True,
-        metavar="SWITCH=F.json",
-        help="Also judge what a change of a SONiC configuration would make of it: a JSON patch, or"
-        " a fragment to load; may be repeated.",
+        metavar="SWITCH=F",
+        help="Also judge what a change would make of it: a JSON patch of a SONiC configuration,"
+        " or a fragment to load; lines for ovs-ofctl add-flows. May be repeated.",
     ),
     flow_control_option,
 )
