@@ -4,8 +4,8 @@ The tests run few of each. ``rules`` damages rules of small plans, ``proofs`` pr
 ones; what is accepted has to be right, as others find out. ``cyclic`` judges plans that can
 deadlock with ranks that others have improved: none is accepted. ``plans`` judges plans of all
 engines on generated fabrics, and counts the accepted ones. ``routes`` does all of this for fabrics
-of routers. ``python -m tests.prove_proofs rules 500 7`` runs 500 trials of one kind, from number
-7 * 1,000,000 on.
+of routers, ``lids`` for InfiniBand subnets. ``python -m tests.prove_proofs rules 500 7`` runs 500
+trials of one kind, from number 7 * 1,000,000 on.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import random
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,13 +40,14 @@ from tests.support.proof_trials import (
 )
 from tests.support.proofs import files_of_plan, judge, proof_of_product, write_rules
 from tests.support.route_trials import trial_of_cyclic_routes, trial_of_fabric, trial_of_routes
+from tests.support.subnet_trials import trial_of_cyclic_subnet, trial_of_lids, trial_of_subnet
 
 COUNTS = {
     **{"files": 100_000, "rules": 10_000, "proofs": 10_000},
-    **{"cyclic": 1_000, "plans": 1_000, "routes": 10_000},
+    **{"cyclic": 1_000, "plans": 1_000, "routes": 10_000, "lids": 10_000},
 }
 DAMAGED = 8
-"""How often the routes of one safe fabric are damaged."""
+"""How often the routes or tables of one safe fabric are damaged."""
 SEEDS_APART = 1_000_000
 
 
@@ -135,29 +138,40 @@ def _plans_of(promise: Promise, wanted: int, first: int, scratch: Path) -> list[
     return folders
 
 
-def routes(count: int, first: int, scratch: Path) -> Counter[object]:
-    """Judge fabrics of routers, most of them with damaged routes; returns how many were what."""
-    table: Counter[object] = Counter()
-    drawn = generators(count, first)
-    while drawn:
-        rng = drawn.pop(0)
-        place = scratch / str(len(drawn))
-        place.mkdir()
-        claim, folder, proof = trial_of_fabric(place, rng)
-        table[claim] += 1
-        if claim == "safe":
-            for other in drawn[:DAMAGED]:
-                table[trial_of_routes(folder, proof, place / "damaged", other)] += 1
-            del drawn[:DAMAGED]
-        elif claim == "cycle":
-            table["proofs of cyclic routes refused"] += trial_of_cyclic_routes(folder, proof, rng)
-        shutil.rmtree(place)
-    return table
+@dataclass(frozen=True)
+class Trials:
+    """Trials of fabrics of one kind of tables: the intact ones, damaged ones, those with cycles."""
+
+    intact: Callable[[Path, random.Random], tuple[str, Path, str]]
+    damaged: Callable[[Path, str, Path, random.Random], str]
+    cyclic: Callable[[Path, str, random.Random], int]
+
+    def __call__(self, count: int, first: int, scratch: Path) -> Counter[object]:
+        """Judge fabrics, most of them with damaged tables; returns how many were what."""
+        table: Counter[object] = Counter()
+        drawn = generators(count, first)
+        while drawn:
+            rng = drawn.pop(0)
+            place = scratch / str(len(drawn))
+            place.mkdir()
+            claim, folder, proof = self.intact(place, rng)
+            table[claim] += 1
+            if claim == "safe":
+                for other in drawn[:DAMAGED]:
+                    table[self.damaged(folder, proof, place / "damaged", other)] += 1
+                del drawn[:DAMAGED]
+            elif claim == "cycle":
+                table["proofs of cyclic fabrics refused"] += self.cyclic(folder, proof, rng)
+            shutil.rmtree(place)
+        return table
 
 
-KINDS = {
+routes = Trials(trial_of_fabric, trial_of_routes, trial_of_cyclic_routes)
+lids = Trials(trial_of_subnet, trial_of_lids, trial_of_cyclic_subnet)
+
+KINDS: Mapping[str, Callable[[int, int, Path], Counter[object]]] = {
     **{"files": files, "rules": rules, "proofs": proofs},
-    **{"cyclic": cyclic, "plans": plans, "routes": routes},
+    **{"cyclic": cyclic, "plans": plans, "routes": routes, "lids": lids},
 }
 
 

@@ -20,6 +20,7 @@ from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
 from knotless.importers.route_tables import RouteTables
+from knotless.importers.subnet_tables import SubnetTables
 from knotless.routing.graphs.channels import Channels
 from knotless.routing.graphs.dependencies import Edges, lossless_waits, merged, requested
 from knotless.topologies.fabric import Fabric
@@ -184,7 +185,8 @@ class TableFabric(ImportedFabric):
     ``sections`` returns what a state needs to read one of them again; nothing if none is enough.
     ``first_groups`` returns the priority groups of the port of a source that packets of a traffic
     may be in, by numbers; none if that is not known. ``route_tables`` returns what the routers do
-    with IPv4 addresses, and raises ProofError if they do more than this says.
+    with IPv4 addresses, ``subnet_tables`` what InfiniBand switches do with LIDs; both raise
+    ProofError if they do more than this says, or if it is not known.
     """
 
     traffics: tuple[TableTraffic, ...]
@@ -196,6 +198,7 @@ class TableFabric(ImportedFabric):
     sections: Callable[[], dict[str, bytes]] = _no_sections
     first_groups: Callable[[int, int], frozenset[int]] = no_groups
     route_tables: Callable[[], RouteTables] = _no_route_tables
+    subnet_tables: Callable[[], SubnetTables] | None = None
 
     def with_tables(
         self,

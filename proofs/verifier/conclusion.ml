@@ -136,3 +136,34 @@ let print_routers (folder : Folder.t) files condition =
     hosts (Routes.receivers folder) (Routes.count folder) files
     (if under_pfc then "  - packets keep their priority from router to router;\n" else "")
     (if under_pfc then "one for each link and priority" else "one for each link")
+
+(* Of an InfiniBand subnet. *)
+let print_subnet (folder : Folder.t) files condition =
+  Printf.printf
+    "accepted: the subnet cannot deadlock %s\n\n\
+     Proven in Coq (check_sound), for every packet that a host sends, to any unicast LID:\n\
+    \  - no state that the network can reach is deadlocked, whatever the sizes of its buffers;\n\
+    \  - as long as there are packets, the first one of some queue can move;\n\
+    \  - when hosts stop sending, the network is empty after a bounded number of moves: no loops;\n\
+    \  - then a packet to a LID of another host has reached that host, once, and no other.\n\
+     Not claimed: anything of packets that switches send themselves, and of multicast.\n\
+     Judged: %d switches, %d hosts with %d LIDs, %d entries in %d files, whose SHA-256 the proof\n\
+     names.\n\
+     Assumed:\n\
+    \  - the files say what switches hold, how they are cabled, and which LIDs hosts have; that does\n\
+    \    not change;\n\
+    \  - switches go by the LID, also back to the port by which a packet came, by any of several\n\
+    \    ports, and send a packet on only where there is room for all of it;\n\
+     %s\
+    \  - each queue of an input (one for each link and virtual lane) has room for a longest packet\n\
+    \    that nobody else can take, and gives credits for no more than it has room for;\n\
+    \  - hosts and switches take what is for them, and hosts keep what they send to their own LIDs;\n\
+    \  - links lose and change nothing;\n\
+    \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
+    condition
+    (Array.length folder.switch_names)
+    (Lft.hosts folder) (Folder.hosts folder) (Lft.count folder) files
+    (if Lft.has_lanes folder then
+       "  - packets keep their SL, which is the one that the files give for where they come from and\n\
+       \    go to, or any if they give none;\n"
+     else "  - all packets are in virtual lane 0;\n")

@@ -23,11 +23,13 @@ let switch_name walk switch = (List.hd walk.folders).switch_names.(switch)
 
 (* The line of a rule, and of several folders also which one has it. *)
 let place walk switch (rule : rule) =
-  let is_it (entry : Openflow.entry) = entry.rule == rule in
+  (* Rules of which no line speaks have line 0. *)
+  let is_it (entry : Openflow.entry) = entry.rule == rule && entry.line > 0 in
   let line number (folder : Folder.t) =
-    let suffix = match folder.kind with Rules -> "flows" | Routes -> "routes" in
+    let suffix = 
+      match folder.kind with Rules -> ".flows" | Routes -> ".routes" | Lids -> ".lft" in
     let name (entry : Openflow.entry) =
-      Printf.sprintf "%s.%s:%d%s" (switch_name walk switch) suffix entry.line
+      Printf.sprintf "%s%s:%d%s" (switch_name walk switch) suffix entry.line
         (if List.length walk.folders = 1 then ""
          else Printf.sprintf " of folder %d" (number + 1)) in
     Option.map name (List.find_opt is_it folder.entries.(switch)) in
@@ -51,7 +53,8 @@ let rec copies walk switch held table port meta d s ts =
       (let name = switch_name walk switch in
        match (List.hd walk.folders).kind with
        | Rules -> Printf.sprintf "%s: no rule of table %d matches" name table
-       | Routes -> Printf.sprintf "%s: no route" name);
+       | Routes -> name ^ ": no route"
+       | Lids -> name ^ ": no entry");
     [ [] ]
   | Known hits ->
     let of_rule rule =
@@ -91,7 +94,8 @@ let rec follow walk channel d s ts rank name =
       walk.dropped <-
         (match (List.hd walk.folders).kind with
          | Rules -> Printf.sprintf "%s: nothing is behind port %d" rule port
-         | Routes -> rule ^ ": it leaves the fabric");
+         | Routes -> rule ^ ": it leaves the fabric"
+         | Lids -> rule ^ ": nobody has the LID behind this port");
       [ [] ]
     | ToHost _ when not walk.delivery -> [ [] ]
     | ToHost host when ts = [] -> [ [ host ] ]

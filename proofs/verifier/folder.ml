@@ -3,8 +3,9 @@
 open Checker
 open Text
 
-type kind = Rules | Routes
-(* What the files of switches have: OpenFlow rules, or routes to addresses of IPv4. *)
+type kind = Rules | Routes | Lids
+(* What the files of switches have: OpenFlow rules, routes to addresses of IPv4, or the forwarding
+   tables of InfiniBand. *)
 
 type t = {
   kind : kind;
@@ -28,26 +29,83 @@ module Ends = Hashtbl.Make (struct
 
 let end_key (switch, port) = (switch lsl 32) lor port
 
+(* Switches of the specification send nothing back to the port where it came from, and routers and
+   InfiniBand switches do: so a port has one number for what enters and another for what leaves. *)
+let leaving port = (1 lsl 31) lor port
+
+(* The channels of a fabric while it is read. A channel enters where its link ends, and is named by
+   where it begins. *)
+module Cabling = struct
+  type t = {
+    behind : target Ends.t;
+    mutable entering : (int * int) list;  (* the last one first *)
+    mutable names : string list;
+    mutable count : int;
+  }
+
+  let create () = { behind = Ends.create 1000; entering = []; names = []; count = 0 }
+
+  let attach cabling end_ target = Ends.add cabling.behind (end_key end_) target
+  let is_attached cabling end_ = Ends.mem cabling.behind (end_key end_)
+
+  let add_channel cabling enters name =
+    cabling.entering <- enters :: cabling.entering;
+    cabling.names <- name :: cabling.names;
+    cabling.count <- cabling.count + 1
+
+  let names cabling = Array.of_list (List.rev cabling.names)
+
+  (* The fabric with hosts that have these addresses, by what each switch may hold, and by the queue
+     of each channel and priority. *)
+  let fabric cabling first_host addresses versions queue =
+    let entering = Array.of_list (List.rev cabling.entering) in
+    { versions;
+      leaving = (fun switch port ->
+          Option.value (Ends.find_opt cabling.behind (end_key (switch, port))) ~default:Nowhere);
+      entering = Array.get entering;
+      may_fail = (fun _ -> false);
+      from_host = (fun host -> first_host + host);
+      hosts = List.init (Array.length addresses) Fun.id;
+      mac = Array.get addresses;
+      broadcast = ones 48;
+      queue }
+end
+
 let hosts folder = Array.length folder.channel_names - folder.first_host
 let host_name folder host = folder.channel_names.(folder.first_host + host)
 let rules folder = Array.fold_left (fun n entries -> n + List.length entries) 0 folder.entries
 
 let address_text folder address =
-  if folder.kind = Routes && address <= ones 32 then ipv4_text address else mac_text address
+  match folder.kind with
+  | Routes when address <= ones 32 -> ipv4_text address
+  | Lids when address <= ones 16 -> lid_text address
+  | Rules | Routes | Lids -> mac_text address
 
 let class_text folder (cube, exceptions) =
   let text (value, mask) =
-    if folder.kind = Routes then prefix_text (value, mask)
-    else mac_text value ^ "/" ^ mac_text mask in
+    match folder.kind with
+    | Rules -> mac_text value ^ "/" ^ mac_text mask
+    | Routes -> prefix_text (value, mask)
+    | Lids -> lids_text (value, mask) in
   let but = if exceptions = [] then [] else "but" :: List.map text exceptions in
   String.concat " " (text cube :: but)
+
+(* Whether classes contain every address of so many bits, and no other: by [cover_sound] of
+   [Proof.v], with the lower bits. *)
+let cover bits classes =
+  let high = ones 48 - ones bits in
+  let is_low ((value, mask), _) = mask land high = high && value land high = 0 in
+  let low ((value, mask), _) = (value land ones bits, mask land ones bits) in
+  List.for_all is_low classes && exceptions_follow classes
+  && Checker.cover bits (List.map low classes)
 
 (* Files that count, sorted by name. *)
 let file_names path =
   let all = try Sys.readdir path with Sys_error message -> unreadable "%s" message in
   let counts name =
     name = "fabric.json"
-    || List.exists (fun suffix -> has_suffix suffix name) [ ".flows"; ".groups"; ".routes" ] in
+    || List.exists (fun suffix -> has_suffix suffix name)
+      [ ".flows"; ".groups"; ".routes"; ".lft" ] in
   if Array.mem "tags.json" all then
     refused "tags.json: fabrics whose hosts tag their frames are not covered";
   List.sort compare (List.filter counts (Array.to_list all))
@@ -106,27 +164,21 @@ let fabric_of_json top =
       let port = below Openflow.port_limit (Json.number port_key value) in
       if port = 0 then unreadable "port 0 of %s" name;
       (switch, port) in
-  let behind = Ends.create 1000 and name (switch, port) =
-    Printf.sprintf "%s:%d" switch_names.(switch) port in
+  let name (switch, port) = Printf.sprintf "%s:%d" switch_names.(switch) port in
+  let cabling = Cabling.create () in
   let attach end_ target =
-    if Ends.mem behind (end_key end_) then unreadable "port %s occurs twice" (name end_);
-    Ends.add behind (end_key end_) target in
-  (* A channel enters where its link ends, and is named by where it begins. *)
-  let entering = ref [] and channel_names = ref [] and count = ref 0 in
-  let add_channel enters channel_name =
-    entering := enters :: !entering;
-    channel_names := channel_name :: !channel_names;
-    incr count in
+    if Cabling.is_attached cabling end_ then unreadable "port %s occurs twice" (name end_);
+    Cabling.attach cabling end_ target in
   List.iter (fun value ->
       Json.only ([ "a"; "a_port"; "b"; "b_port" ] @ line_keys) value;
       lossless value;
       let a = port_of "a" "a_port" value and b = port_of "b" "b_port" value in
-      attach a (ToChannel !count);
-      add_channel b (name a);
-      attach b (ToChannel !count);
-      add_channel a (name b))
+      attach a (ToChannel cabling.count);
+      Cabling.add_channel cabling b (name a);
+      attach b (ToChannel cabling.count);
+      Cabling.add_channel cabling a (name b))
     (Json.list "links" top);
-  let first_host = !count in
+  let first_host = cabling.count in
   let host number value =
     Json.only host_keys value;
     lossless value;
@@ -135,25 +187,14 @@ let fabric_of_json top =
     let host_name = Json.text "name" value in
     if host_name = "" || String.exists (fun c -> c < ' ') host_name then
       unreadable "the name %S" host_name;
-    add_channel port host_name;
+    Cabling.add_channel cabling port host_name;
     mac (Json.text "mac" value) in
   let macs = List.mapi host (Json.list "hosts" top) in
   if List.length (List.sort_uniq compare macs) <> List.length macs then
     unreadable "two hosts have one address";
-  let channel_names = Array.of_list (List.rev !channel_names) in
+  let channel_names = Cabling.names cabling in
   let channels = index_of "channel" (Array.to_list channel_names) in
-  let entering = Array.of_list (List.rev !entering) and macs = Array.of_list macs in
-  let fabric versions queue =
-    { versions;
-      leaving = (fun switch port ->
-          Option.value (Ends.find_opt behind (end_key (switch, port))) ~default:Nowhere);
-      entering = Array.get entering;
-      may_fail = (fun _ -> false);
-      from_host = (fun host -> first_host + host);
-      hosts = List.init (Array.length macs) Fun.id;
-      mac = Array.get macs;
-      broadcast = ones 48;
-      queue } in
+  let fabric = Cabling.fabric cabling first_host (Array.of_list macs) in
   (switch_names, channel_names, channels, first_host, fabric)
 
 (* The text of each file that counts, sorted by name. *)

@@ -39,6 +39,16 @@ let check_files texts files =
     texts;
   List.iter (fun (name, _) -> if Hashtbl.mem claimed name then refused "%s is missing" name) files
 
+let folder_of_texts texts =
+  if Routes.are_in texts then Routes.of_texts texts
+  else if Lft.are_in texts then Lft.of_texts texts
+  else Folder.of_texts texts
+
+let print texts =
+  if Routes.are_in texts then Routes.print texts
+  else if Lft.are_in texts then Lft.print texts
+  else Folder.print (Folder.of_texts texts)
+
 let read_folders paths (proof : Proof_file.t) =
   if List.compare_lengths paths proof.folders <> 0 then
     refused "the proof is of %d folders of rules, not of %d" (List.length proof.folders)
@@ -46,7 +56,7 @@ let read_folders paths (proof : Proof_file.t) =
   let read path files =
     let texts = Folder.texts path in
     check_files texts files;
-    if Routes.are_in texts then Routes.of_texts texts else Folder.of_texts texts in
+    folder_of_texts texts in
   let folders = List.map2 read paths proof.folders in
   let fabric (folder : Folder.t) = folder.fabric_text in
   if List.exists (fun folder -> fabric folder <> fabric (List.hd folders)) folders then
@@ -99,9 +109,10 @@ let with_limit steps (fabric : Checker.fabric) =
 
 (* The ranks of all queues, of which the proof has those above one. *)
 let ranking (folder : Folder.t) (fabric : Checker.fabric) (ranks : Proof_file.ranks) =
-  let rank_of = Array.make (8 * Array.length folder.channel_names) 1 in
+  let levels = Proof_file.levels in
+  let rank_of = Array.make (levels * Array.length folder.channel_names) 1 in
   (* No queue comes before that of a host. *)
-  Array.fill rank_of (8 * folder.first_host) (8 * Folder.hosts folder) 0;
+  Array.fill rank_of (levels * folder.first_host) (levels * Folder.hosts folder) 0;
   List.iter (fun ((name, priority), rank) ->
       rank_of.(fabric.queue (Cycle.channel folder name) priority) <- rank)
     ranks.above_one;
@@ -113,7 +124,7 @@ let require folders lowest ~delivery check fabric ranking classes =
   (* Ranks rise from hop to hop, so that no frame passes more queues than there are; and classes
      are divided at each bit of an address once. *)
   let channels = List.init (Array.length folder.channel_names) Fun.id in
-  let fuel = (8 * List.length channels) + 48 + 1 in
+  let fuel = (Proof_file.levels * List.length channels) + 48 + 1 in
   let versions = List.length folders + 1 in
   let steps = 100_000 + (100 * versions * List.length classes * List.length channels) in
   let fabric = with_limit steps fabric in
@@ -163,12 +174,15 @@ let check_safe folders lowest fabric (safe : Proof_file.safe) =
    | _ -> judge ~delivery:safe.delivery folders);
   List.map (check_failure folders lowest fabric ranks safe) safe.failures
 
-(* Of IPv4, the checker judges classes of its addresses. *)
-let check_safe_routes folder lowest fabric (safe : Proof_file.safe) =
+(* Of IPv4 and of InfiniBand, the checker judges classes of their addresses. *)
+let check_safe_tables folder lowest fabric (safe : Proof_file.safe) =
+  let switches, bits, addresses =
+    if folder.Folder.kind = Routes then ("routers", 32, "addresses of IPv4")
+    else ("subnets", 16, "LIDs") in
   if safe.failures <> [] || not safe.delivery then
-    refused "of routers only delivery without failures is covered";
-  if not (Routes.cover safe.classes) then
-    refused "the classes are not those of all addresses of IPv4";
+    refused "of %s only delivery without failures is covered" switches;
+  if not (Folder.cover bits safe.classes) then
+    refused "the classes are not those of all %s" addresses;
   require [ folder ] lowest ~delivery:true Checker.check fabric (ranking folder fabric safe.ranks)
     safe.classes
 
@@ -176,11 +190,16 @@ let verify paths proof_path =
   let proof = Proof_file.read proof_path in
   let folders = read_folders paths proof in
   let folder = List.hd folders in
-  let routers = List.exists (fun (folder : Folder.t) -> folder.kind = Routes) folders in
-  if routers && List.length folders > 1 then refused "a proof of routers is of one folder";
-  let lowest, condition = if routers then queues_of_routers proof else queues proof in
-  if not routers then List.iter (check_lossless proof) folders;
-  let queue channel priority = (8 * channel) + lowest priority in
+  let is kind = List.exists (fun (folder : Folder.t) -> folder.kind = kind) folders in
+  let routers = is Routes and subnet = is Lids in
+  if (routers || subnet) && List.length folders > 1 then
+    refused "a proof of %s is of one folder" (if routers then "routers" else "a subnet");
+  let lowest, condition =
+    if routers then queues_of_routers proof
+    else if subnet then (Fun.id, Lft.flow_control proof)
+    else queues proof in
+  if not (routers || subnet) then List.iter (check_lossless proof) folders;
+  let queue channel priority = (Proof_file.levels * channel) + lowest priority in
   let fabric = folder.fabric (Folder.versions folders) queue in
   match proof.claim with
   | Cycle _ | Safe { failures = _ :: _; _ } when List.length folders > 1 ->
@@ -191,9 +210,11 @@ let verify paths proof_path =
     Cycle.check folder fabric waits;
     Cycle.print folder condition waits;
     exit 1  (* as of a refused proof: 0 is for fabrics that cannot deadlock *)
-  | Safe safe when routers ->
-    check_safe_routes folder lowest fabric safe;
-    Conclusion.print_routers folder (List.length (List.hd proof.folders)) condition
+  | Safe safe when routers || subnet ->
+    check_safe_tables folder lowest fabric safe;
+    let files = List.length (List.hd proof.folders) in
+    if routers then Conclusion.print_routers folder files condition
+    else Conclusion.print_subnet folder files condition
   | Safe safe ->
     let failures = check_safe folders lowest fabric safe in
     let files = List.fold_left (fun n files -> n + List.length files) 0 proof.folders in
@@ -212,9 +233,7 @@ let () =
   try
     match List.tl (Array.to_list Sys.argv) with
     | [ "--help" ] -> print_string usage
-    | [ "--print"; path ] ->
-      let texts = Folder.texts path in
-      if Routes.are_in texts then Routes.print texts else Folder.print (Folder.of_texts texts)
+    | [ "--print"; path ] -> print (Folder.texts path)
     | (path :: _ :: _) as all when path <> "" && path.[0] <> '-' ->
       (match List.rev all with
        | proof :: folders -> verify (List.rev folders) proof

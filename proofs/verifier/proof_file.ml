@@ -40,12 +40,16 @@ type t = {
 let priorities = [ 0; 1; 2; 3; 4; 5; 6; 7 ]
 let max_rank = 1 lsl 40
 
+(* Queues of a channel, at most: one for each priority, or under credits for each virtual lane. *)
+let levels = 16
+let levels_under flow_control = if flow_control = Some "credits" then levels else 8
+
 (* SWITCH:PORT/PRIORITY or HOST/PRIORITY *)
-let queue text =
+let queue levels text =
   match String.rindex_opt text '/' with
   | None -> unreadable "not a queue: %s" text
   | Some i ->
-    (String.sub text 0 i, below 8 (String.sub text (i + 1) (String.length text - i - 1)))
+    (String.sub text 0 i, below levels (String.sub text (i + 1) (String.length text - i - 1)))
 
 (* Priorities and ranges of them: 0-2 or 0 3-5. *)
 let priorities_of fields =
@@ -75,7 +79,7 @@ let is_hash text =
 let version = "knotless-proof 2"
 
 (* The lines of the evidence for a fabric that cannot deadlock. *)
-let safe_of_lines delivery each lines =
+let safe_of_lines levels delivery each lines =
   let bound = ref None and ranks = ref [] and classes = ref [] in
   let failures = ref [] in
   (* The ranks so far, of the intact fabric or of the last failure. *)
@@ -97,7 +101,7 @@ let safe_of_lines delivery each lines =
   each (fun fields ->
       match fields, !failures with
       | [ "bound"; number ], _ when !bound = None -> bound := Some (below max_rank number)
-      | [ "rank"; name; number ], _ -> ranks := (queue name, below max_rank number) :: !ranks
+      | [ "rank"; name; number ], _ -> ranks := (queue levels name, below max_rank number) :: !ranks
       | "class" :: cube :: rest, [] -> classes := class_of cube rest :: !classes
       | [ "failure"; "link"; port ], _ -> fails (Link port)
       | [ "failure"; "switch"; name ], _ -> fails (Switch name)
@@ -112,14 +116,14 @@ let safe_of_lines delivery each lines =
   Safe { delivery; ranks = Option.get !intact; classes = List.rev !classes;
          failures = List.rev !failures }
 
-let cycle_of_lines each lines =
+let cycle_of_lines levels each lines =
   let waits = ref [] in
   each (fun fields ->
       match fields, !waits with
       | [ "wait"; holder; requested; host; destination; source ], waits_before ->
         if List.exists (fun wait -> wait.via = []) waits_before then unreadable "via is missing";
         waits :=
-          { holder = queue holder; requested = queue requested; host;
+          { holder = queue levels holder; requested = queue levels requested; host;
             destination = address destination; source = address source; via = [] } :: waits_before
       | "via" :: via, wait :: before when wait.via = [] && List.length via >= 2 ->
         waits := { wait with via } :: before
@@ -169,11 +173,12 @@ let read path =
     let all = List.concat !groups in
     if List.length (List.sort_uniq compare all) <> List.length all then
       unreadable "a priority is in two groups";
+    let levels = levels_under !flow_control in
     let claim =
       match claim with
-      | "claim safe" -> safe_of_lines true each evidence
-      | "claim deadlock-free" -> safe_of_lines false each evidence
-      | "claim cycle" -> cycle_of_lines each evidence
+      | "claim safe" -> safe_of_lines levels true each evidence
+      | "claim deadlock-free" -> safe_of_lines levels false each evidence
+      | "claim cycle" -> cycle_of_lines levels each evidence
       | _ -> unreadable "unknown: %s" claim in
     (match !flow_control with
      | None -> unreadable "flow-control is missing"

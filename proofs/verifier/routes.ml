@@ -12,10 +12,6 @@ let suffix = ".routes"
 
 let are_in texts = List.exists (fun (name, _) -> has_suffix suffix name) texts
 
-(* Switches of the specification send nothing back to the port where it came from, and routers do:
-   so a port has one number for what enters and another for what leaves. *)
-let leaving port = (1 lsl 31) lor port
-
 (* Of hosts whose address is not known, which is none of IPv4: nothing is sent to it. *)
 let no_address host = (2 lsl 40) lor host
 
@@ -51,28 +47,23 @@ let fabric_of_json top =
     match Hashtbl.find_opt index name with
     | None -> unreadable "router %s is missing" name
     | Some router -> (router, Json.text port_key value) in
-  let behind = Folder.Ends.create 1000 in
-  let entering = ref [] and channel_names = ref [] and count = ref 0 in
-  let add_channel enters name =
-    entering := enters :: !entering;
-    channel_names := name :: !channel_names;
-    incr count in
+  let cabling = Folder.Cabling.create () in
   (* A port, the number of what enters there, and what is sent out of it. *)
   let attach (router, name) target =
     let number = add_port ports routers (router, name) in
-    Folder.Ends.add behind (Folder.end_key (router, leaving number)) target;
+    Folder.Cabling.attach cabling (router, Folder.leaving number) target;
     (router, number) in
   let name (router, port) = Printf.sprintf "%s:%s" routers.(router) port in
   List.iter (fun value ->
       Json.only [ "a"; "a_port"; "b"; "b_port" ] value;
       let a = end_of "a" "a_port" value and b = end_of "b" "b_port" value in
-      let from_a = !count in
+      let from_a = cabling.count in
       let enters_a = attach a (ToChannel from_a) in
       let enters_b = attach b (ToChannel (from_a + 1)) in
-      add_channel enters_b (name a);
-      add_channel enters_a (name b))
+      Folder.Cabling.add_channel cabling enters_b (name a);
+      Folder.Cabling.add_channel cabling enters_a (name b))
     (Json.list "links" top);
-  let first_host = !count in
+  let first_host = cabling.count in
   let host number value =
     Json.only [ "name"; "router"; "port"; "address" ] value;
     let host_name = Json.text "name" value in
@@ -83,26 +74,15 @@ let fabric_of_json top =
         Some (ipv4 (Json.text "address" value))
       | _ -> None in
     let target = if address = None then Nowhere else ToHost number in
-    add_channel (attach (end_of "router" "port" value) target) host_name;
+    let enters = attach (end_of "router" "port" value) target in
+    Folder.Cabling.add_channel cabling enters host_name;
     Option.value address ~default:(no_address number) in
   let addresses = Array.of_list (List.mapi host (Json.list "hosts" top)) in
   if List.length (List.sort_uniq compare (Array.to_list addresses)) <> Array.length addresses then
     unreadable "two hosts have one address";
-  let channel_names = Array.of_list (List.rev !channel_names) in
-  let entering = Array.of_list (List.rev !entering) in
-  let fabric versions queue =
-    { versions;
-      leaving = (fun router port ->
-          Option.value (Folder.Ends.find_opt behind (Folder.end_key (router, port)))
-            ~default:Nowhere);
-      entering = Array.get entering;
-      may_fail = (fun _ -> false);
-      from_host = (fun host -> first_host + host);
-      hosts = List.init (Array.length addresses) Fun.id;
-      mac = Array.get addresses;
-      broadcast = ones 48;  (* in no class, see [cover] *)
-      queue } in
-  (routers, ports, channel_names, first_host, fabric)
+  (* The broadcast address is in no class, see [Folder.cover]. *)
+  let fabric = Folder.Cabling.fabric cabling first_host addresses in
+  (routers, ports, Folder.Cabling.names cabling, first_host, fabric)
 
 (* PREFIX via PORT.. | PREFIX link PORT.. | PREFIX local | PREFIX drop
 
@@ -126,7 +106,7 @@ let entries_of_line ports router (line, text) =
   match String.split_on_char ' ' text with
   | prefix_text :: what ->
     let dst, length = prefix prefix_text in
-    let send number = entry (2 * length) (rule any dst [ Output (leaving number) ]) in
+    let send number = entry (2 * length) (rule any dst [ Output (Folder.leaving number) ]) in
     let take number = entry ((2 * length) + 1) (rule (number, ones 32) dst []) in
     let entries =
       match what with
@@ -171,15 +151,6 @@ let receivers (folder : Folder.t) =
   let fabric = folder.fabric (fun _ -> []) (fun channel _ -> channel) in
   List.length (List.filter (fun host -> fabric.mac host <= ones 32) fabric.hosts)
 
-(* Whether classes contain every address of IPv4, and no other: by [cover_sound] of [Proof.v], with
-   the lower 32 bits. *)
-let cover classes =
-  let high = ones 48 - ones 32 in
-  let is_ipv4 ((value, mask), _) = mask land high = high && value land high = 0 in
-  let low ((value, mask), _) = (value land ones 32, mask land ones 32) in
-  List.for_all is_ipv4 classes && exceptions_follow classes
-  && Checker.cover 32 (List.map low classes)
-
 let flow_control (proof : Proof_file.t) priorities =
   match proof.flow_control with
   | "pause" -> "under PAUSE"
@@ -203,7 +174,7 @@ let print texts =
   let folder, ports = read texts in
   let fabric = folder.fabric (fun _ -> []) (fun channel _ -> channel) in
   let names = Array.map (fun names -> Array.of_list (List.rev names)) ports.names in
-  let port router number = names.(router).(number land (leaving 0 - 1) - 1) in
+  let port router number = names.(router).(number land (Folder.leaving 0 - 1) - 1) in
   Array.iteri (fun channel name ->
       let router, number = fabric.entering channel in
       let host = channel - folder.first_host in

@@ -34,8 +34,10 @@ let has_suffix suffix text =
   let n = String.length suffix and length = String.length text in
   length >= n && String.sub text (length - n) n = suffix
 
+let is_hexadecimal text = String.length text > 2 && String.sub text 0 2 = "0x"
+
 let is_number text =
-  let is_hex = String.length text > 2 && String.sub text 0 2 = "0x" in
+  let is_hex = is_hexadecimal text in
   let digits = if is_hex then String.sub text 2 (String.length text - 2) else text in
   digits <> ""
   && String.for_all (function '0' .. '9' -> true | 'a' .. 'f' | 'A' .. 'F' -> is_hex | _ -> false)
@@ -109,9 +111,31 @@ let prefix_text (value, mask) =
   let rec length n = if mask land ones (32 - n) = 0 then n else length (n + 1) in
   Printf.sprintf "%s/%d" (ipv4_text value) (length 0)
 
-(* An address of Ethernet or IPv4, and a cube of them. *)
-let address text = if String.contains text ':' then mac text else ipv4 text
-let cube text = if String.contains text ':' then pattern 48 mac text else fst (prefix text)
+(* A LID of InfiniBand: 0x and four digits. *)
+let lid text =
+  if is_hexadecimal text && String.length text = 6 then number text
+  else unreadable "not a LID: %s" text
+let lid_text lid = Printf.sprintf "0x%04x" lid
+
+(* LID or LID/MASK: the pattern in 48 bits, of which the highest 32 are 0. *)
+let lids text =
+  let value, mask = pattern 16 lid text in
+  if value land mask <> value then unreadable "bits outside of the mask are set: %s" text;
+  (value, mask lor (ones 48 - ones 16))
+
+let lids_text (value, mask) =
+  if mask = ones 48 then lid_text value else lid_text value ^ "/" ^ lid_text (mask land ones 16)
+
+(* An address of Ethernet, IPv4 or InfiniBand, and a cube of them. *)
+let address text =
+  if String.contains text ':' then mac text
+  else if is_hexadecimal text then lid text
+  else ipv4 text
+
+let cube text =
+  if String.contains text ':' then pattern 48 mac text
+  else if is_hexadecimal text then lids text
+  else fst (prefix text)
 
 (* Adds a place to what is wrong there. *)
 let within place f =

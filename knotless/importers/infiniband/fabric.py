@@ -7,8 +7,9 @@ o = LFT[destination LID], on VL = SL2VL[i][o][SL]. Every VL has its own credits,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from knotless.importers.findings import Findings
 from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
 from knotless.importers.infiniband.lfts import MAX_LID, NO_PORT, ForwardingTables
 from knotless.importers.infiniband.path_sls import PathSls
+from knotless.importers.infiniband.plain_tables import plain_tables
 from knotless.importers.infiniband.sl2vl import DROP_VL, SLS, SlTables
 from knotless.importers.infiniband.sl2vl import KIND as SL2VL
 from knotless.importers.infiniband.subnet import Subnet, subnet_of
@@ -37,6 +39,7 @@ from knotless.importers.next_hops import (
     VcMap,
     classes_at,
 )
+from knotless.importers.subnet_tables import SubnetTables
 from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.topologies.formats.ibnetdiscover import Discovered
 
@@ -74,6 +77,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
     sent = _between_hosts(subnet)
+    management = dict(_management(subnet, files, tables, adaptive))
     traffics = _traffics(subnet, hops, vcs, sls, sent, findings, unassigned)
     is_known = sls is not None and not (sent[: len(sls)] & (sls == NOT_SENT)).any()
     if not is_known and len(np.unique(vcs.rows, axis=1).T) > 1:
@@ -97,7 +101,26 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         label="SL",
         hops=hops,
         findings=findings,
-        management=dict(_management(subnet, files, tables, adaptive)),
+        management=management,
+        subnet_tables=partial(_subnet_tables, subnet, files, tables, adaptive, management),
+    )
+
+
+def _subnet_tables(
+    subnet: Subnet,
+    files: Sequence[FoundFile],
+    tables: LidTables,
+    adaptive: Adaptive,
+    management: Mapping[str, Sequence[TableTraffic]],
+) -> SubnetTables:
+    with_switches = subnet.with_switches()
+    return plain_tables(
+        with_switches,
+        tables,
+        adaptive,
+        _sl_tables(files),
+        _path_sls(with_switches, files),
+        [traffic.state for traffic in chain.from_iterable(management.values())],
     )
 
 
@@ -306,16 +329,22 @@ def _outputs(
     return out, list(numbers)
 
 
-def _vcs(
-    subnet: Subnet, files: Sequence[FoundFile], sls: NDArray[np.uint16] | None, findings: Findings
-) -> VcMap:
-    """Return the VL of every turn and SL; VL 0 without tables."""
+def _sl_tables(files: Sequence[FoundFile]) -> SlTables:
+    """Return the SL to VL tables of all files; raises RuleError if some contradict each other."""
     tables: SlTables = {}
     for file in files:
         if file.kind is SL2VL:
             for key, vls in file.value.items():
                 if tables.setdefault(key, vls) != vls:
                     raise RuleError(f"{file.path}: contradicts another SL to VL table")
+    return tables
+
+
+def _vcs(
+    subnet: Subnet, files: Sequence[FoundFile], sls: NDArray[np.uint16] | None, findings: Findings
+) -> VcMap:
+    """Return the VL of every turn and SL; VL 0 without tables."""
+    tables = _sl_tables(files)
     if not tables:
         findings.note("no SL to VL tables: all packets are taken to use VL 0, as without QoS")
         if sls is not None and len(np.unique(sls[sls != NOT_SENT])) > 1:

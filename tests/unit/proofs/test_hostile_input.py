@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
 from knotless.topologies.numbering import mac_value
 from knotless.verification.address_classes import Cube
+from tests.support.infiniband_dumps import of_plan
 from tests.support.proof_trials import with_files_of
 from tests.support.proofs import (
     ALL,
@@ -23,6 +26,7 @@ from tests.support.proofs import (
 )
 from tests.support.route_trials import proven
 from tests.support.router_nets import leaf_spine
+from tests.support.subnet_trials import proven as proven_subnet
 
 pytestmark = BUILT
 
@@ -196,6 +200,57 @@ def test_damaged_routes_never_end_the_program_by_a_fault(
 ) -> None:
     damage_bytes(routes / name, random.Random(seed))  # noqa: S311 - it only has to be repeatable
     judgement = run("--print", routes)
+    assert judgement.status in (0, 1, 2)
+    if judgement.status:
+        assert judgement.text.startswith("knotless-verify: ")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    subnet = of_plan(make_plan(load("ring,5"), "dor"))
+    assert subnet is not None
+    return proven_subnet(subnet.write(tmp_path / "net"), tmp_path / "proof")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0x0001 port " + "1 " * DEEP,
+        "0x0001 " * DEEP,
+        "0x0001 port \x1b[2J",
+        "\x00",
+        "9" * DEEP,
+        "0x0001 port 1\r",
+        "sl2vl 1 1 : " + "0 " * DEEP,
+        f"0x{'0' * DEEP}1 port 1",
+    ],
+    ids=range(8),
+)
+def test_tables_that_are_none(tables: Path, text: str) -> None:
+    (tables / "s1.lft").write_text(f"{text}\n")
+    judgement = run("--print", tables)
+    assert judgement.status == 2
+    assert judgement.text.startswith("knotless-verify: s1.lft:1: ")
+    assert all(character >= " " for character in judgement.text[:-1])
+    assert len(judgement.text) < 1000
+
+
+def test_tables_of_all_lids_need_no_stack(tables: Path) -> None:
+    text = (tables / "s1.lft").read_text()
+    more = "".join(f"0x{lid:04x} port 1\n" for lid in range(0x1000, 0xC000))
+    (tables / "s1.lft").write_text(text + more)
+    judgement = run("--print", tables)
+    assert judgement.status == 0
+    assert judgement.text.count("\nentry s1 ") == 0xB000 + 5
+
+
+@pytest.mark.seeds(300, gate=60)
+@pytest.mark.parametrize("name", ["fabric.json", "s1.lft"])
+def test_damaged_tables_never_end_the_program_by_a_fault(
+    tables: Path, name: str, seed: int
+) -> None:
+    damage_bytes(tables / name, random.Random(seed))  # noqa: S311 - it only has to be repeatable
+    judgement = run("--print", tables)
     assert judgement.status in (0, 1, 2)
     if judgement.status:
         assert judgement.text.startswith("knotless-verify: ")

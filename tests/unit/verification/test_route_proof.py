@@ -193,7 +193,6 @@ def test_what_proofs_do_not_cover_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("form", "reason"),
     [
-        ("infiniband", "proofs do not cover tables that are not those of IP routers"),
         ("neutral", "proofs do not cover tables that are not those of IP routers"),
         ("bridges", "proofs do not cover bridges, which go by Ethernet addresses: b0"),
     ],

@@ -18,6 +18,7 @@ from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import AnyFabric, TableFabric
 from knotless.importers.listing import MAX_FILE_BYTES, listed_files
 from knotless.importers.route_tables import ROUTES
+from knotless.importers.subnet_tables import LFT
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.switch_files import FABRIC, RULES
@@ -26,6 +27,7 @@ from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.proof_failures import ProvenFailures, proven_failures
 from knotless.verification.proof_file import proof_text, reason_not_covered
 from knotless.verification.route_proof import route_proof
+from knotless.verification.subnet_proof import subnet_proof
 from knotless.verification.unmet_rules import without_unmet_rules
 
 NO_RECEIVERS = "; too many to follow who receives frames then"
@@ -135,13 +137,17 @@ def write_imported_proof(
 ) -> WrittenProof:
     """Write the proof of a verdict on dumps of switches, as :func:`write_proof` does.
 
-    The rules of OpenFlow switches, or the routes of routers, are written to ``FILE.rules``; beside
-    routes also the SHA-256 of the files in ``paths`` from which they were read.
+    The rules of OpenFlow switches, the routes of routers, or the tables of InfiniBand switches are
+    written to ``FILE.rules``; beside routes and tables also the SHA-256 of the files in ``paths``
+    from which they were read.
     """
     if verdict.safe is None:
         raise ProofError(f"proofs do not cover unknown verdicts: missing {verdict.missing[0]}")
     if isinstance(imported, TableFabric):
         read_from = dict(_sums(paths, verdict.ignored)) if paths else {}
+        if imported.subnet_tables is not None:
+            files, text = subnet_proof(imported, imported.subnet_tables(), verdict, read_from)
+            return _write_copy(file, files, text, "tables")
         files, text = route_proof(imported, verdict, read_from)
         return _write_copy(file, files, text, "routes")
     if unread := [name for name, rules in imported.unread_rules.items() if rules]:
@@ -169,18 +175,20 @@ def _write_copy(file: str, files: Mapping[str, str], text: str, kind: str) -> Wr
 
 
 def _earlier(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Return the files of routers that an earlier proof has left in a folder.
+    """Return the files of routers or switches that an earlier proof has left in a folder.
 
     Raises ProofError if some are of another fabric, because nobody knows whose they are.
     """
-    others = sorted(path for path in folder.iterdir() if path.suffix in (*RULES, ROUTES))
+    others = sorted(path for path in folder.iterdir() if path.suffix in (*RULES, ROUTES, LFT))
     others = [path for path in others if path.name not in files]
     if not others:
         return []
     try:
-        names = json.loads((folder / FABRIC).read_text())["routers"]
-    except (OSError, ValueError, KeyError, TypeError):
-        names = []
-    if unknown := [path.name for path in others if path.suffix != ROUTES or path.stem not in names]:
+        fabric = json.loads((folder / FABRIC).read_text())
+        own = {f"{name}{ROUTES}" for name in fabric.get("routers", ())}
+        own |= {f"{name}{LFT}" for name in fabric.get("switches", ())}
+    except (OSError, ValueError, AttributeError, TypeError):
+        own = set()
+    if unknown := [path.name for path in others if path.name not in own]:
         raise ProofError(f"{folder} has {unknown[0]} of another fabric: name another file")
     return others

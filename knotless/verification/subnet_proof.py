@@ -1,0 +1,163 @@
+"""Proof files for InfiniBand subnets, whose tables have LIDs.
+
+As in :mod:`knotless.verification.proof_file`, nothing in here is trusted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from knotless.base.errors import ProofError
+from knotless.base.flow_control import FlowControl
+from knotless.importers.fabric import TableFabric
+from knotless.importers.subnet_tables import LidHost, SubnetTables
+from knotless.routing.graphs.dependencies import find_cycle
+from knotless.verification.address_classes import EXACT, AddressClass, Cube, coarse_classes
+from knotless.verification.dependencies import edges_of
+from knotless.verification.imported_verdict import ImportedVerdict, SentWitness
+from knotless.verification.proof_file import VERSION, rank_lines
+
+_LID_BITS = 16
+_HIGH = EXACT & ~((1 << _LID_BITS) - 1)
+"""The bits of an address that are 0 in a LID."""
+LIDS = Cube(0, _HIGH)
+
+
+def subnet_proof(
+    imported: TableFabric,
+    tables: SubnetTables,
+    verdict: ImportedVerdict,
+    read_from: Mapping[str, str],
+) -> tuple[dict[str, str], str]:
+    """Return the files of a subnet by name, and the proof file of the verdict on it.
+
+    ``read_from`` are the SHA-256 of the files that the subnet was read from.
+
+    Raises
+    ------
+    ProofError
+        Proofs do not cover the tables or the verdict; the message says what of it.
+
+    """
+    if verdict.safe and verdict.failed:
+        raise ProofError("such a proof says that all is delivered, and not all is: see check")
+    if verdict.losses:
+        raise ProofError(f"such a proof says that nothing is lost, but {verdict.losses[0]}")
+    files = tables.files(imported.fabric.name, read_from)
+    lines = [VERSION, f"flow-control {FlowControl.CREDITS.value}"]
+    for name, text in sorted(files.items()):
+        lines.append(f"file {name} {hashlib.sha256(text.encode()).hexdigest()}")
+    if verdict.safe:
+        lines += ["claim safe", *_rank_lines(imported, tables), *map(_class_line, _classes(tables))]
+    else:
+        lines += ["claim cycle", *_wait_lines(tables, verdict)]
+    return files, "\n".join(lines) + "\n"
+
+
+def _rank_lines(imported: TableFabric, tables: SubnetTables) -> Iterator[str]:
+    states = [*(traffic.state for traffic in imported.traffics), *tables.to_others]
+    edges = np.unique(np.concatenate([edges_of(state) for state in states]), axis=0)
+    if find_cycle(edges):
+        raise ProofError(
+            "such a proof is of packets to all LIDs, and those to switches' own LIDs close a cycle"
+        )
+    return rank_lines(edges, imported.channels)
+
+
+def _classes(tables: SubnetTables) -> list[AddressClass]:
+    """Return classes of LIDs: those that two switches or more tell apart, or that hosts have."""
+    tested = Counter(lid for ports in tables.ports.values() for lid in ports)
+    shared = {lid for lid, switches in tested.items() if switches > 1}
+    shared |= {lid for host in tables.hosts for lid in host.lids}
+    return coarse_classes(map(_cube, shared), map(_cube, tested), within=LIDS)
+
+
+def _cube(lid: int) -> Cube:
+    return Cube(lid, EXACT)
+
+
+def _class_line(of_class: AddressClass) -> str:
+    cube, *without = map(_lids, (of_class.cube, *of_class.without))
+    return f"class {cube}" + (f" but {' '.join(without)}" if without else "")
+
+
+def _lids(cube: Cube) -> str:
+    return _lid(cube.value) if cube.mask == EXACT else f"{_lid(cube.value)}/{_lid(cube.mask)}"
+
+
+def _lid(value: int) -> str:
+    return f"0x{value & ~_HIGH:04x}"
+
+
+def _wait_lines(tables: SubnetTables, verdict: ImportedVerdict) -> Iterator[str]:
+    """Yield each wait of the cycle, with a packet and the channels on which it comes there."""
+    walker = _Walker(tables)
+    hosts = {host.name: host for host in tables.hosts}
+    for witness in verdict.witnesses:
+        source = hosts.get(witness.source)
+        if witness.destination in hosts:
+            lid = hosts[witness.destination].lid
+        else:
+            lid = int(witness.destination.removeprefix("LID "))
+        if source is None:
+            raise ProofError(f"the LID of {witness.source} is not known")
+        packet = f"{source.name} {_lid(lid)} {_lid(source.lid)}"
+        yield f"wait {witness.held} {witness.wanted} {packet}"
+        yield f"via {' '.join([source.name, *walker.channels_of(witness, source, lid)])}"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A packet that enters a switch by a port, in a ``queue``, from the place before."""
+
+    switch: str
+    port: int
+    queue: str = ""
+    before: _Place | None = None
+
+    @property
+    def channels(self) -> list[str]:
+        """The channels that it has passed, this one last."""
+        before = self.before.channels if self.before else []
+        return [*before, self.queue.rpartition("/")[0]] if self.queue else before
+
+
+class _Walker:
+    """Follows single packets through tables, from switch to switch."""
+
+    def __init__(self, tables: SubnetTables) -> None:
+        self._tables = tables
+        self._peer = {}
+        for link in tables.links:
+            self._peer[link.a, link.a_port] = link.b, link.b_port
+            self._peer[link.b, link.b_port] = link.a, link.a_port
+
+    def channels_of(self, witness: SentWitness, source: LidHost, lid: int) -> list[str]:
+        """Return the channels, ``SWITCH:PORT``, on which a packet comes to the wait of a witness.
+
+        The last is the one that it waits for. Raises ProofError if the tables do not send it there.
+        """
+        start = _Place(source.switch, source.port)
+        places, seen = deque([start]), {(start.switch, start.port, "")}
+        while places:
+            place = places.popleft()
+            for onward in self._next(place, lid, witness.value):
+                if (place.queue, onward.queue) == (witness.held, witness.wanted):
+                    return onward.channels
+                if (key := (onward.switch, onward.port, onward.queue)) not in seen:
+                    seen.add(key)
+                    places.append(onward)
+        raise ProofError(f"the tables do not send {witness.packet} from {witness.held} on")
+
+    def _next(self, place: _Place, lid: int, sl: int) -> Iterator[_Place]:
+        lanes = self._tables.lanes.get(place.switch)
+        for port in self._tables.ports[place.switch].get(lid, ()):
+            if (place.switch, port) in self._peer:
+                lane = lanes[place.port, port][sl] if lanes else 0
+                queue = f"{place.switch}:{port}/{lane}"
+                yield _Place(*self._peer[place.switch, port], queue, place)
