@@ -4,8 +4,8 @@ The tests run few of each. ``rules`` damages rules of small plans, ``proofs`` pr
 ones; what is accepted has to be right, as others find out. ``cyclic`` judges plans that can
 deadlock with ranks that others have improved: none is accepted. ``plans`` judges plans of all
 engines on generated fabrics, and counts the accepted ones. ``routes`` does all of this for fabrics
-of routers, ``lids`` for InfiniBand subnets. ``python -m tests.prove_proofs rules 500 7`` runs 500
-trials of one kind, from number 7 * 1,000,000 on.
+of routers, ``lids`` for InfiniBand subnets, ``bridges`` for 802.1Q switches. ``python -m
+tests.prove_proofs rules 500 7`` runs 500 trials of one kind, from number 7 * 1,000,000 on.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ from knotless.forwarding.openflow.directory import dir_files
 from knotless.routing.engine import engines
 from knotless.routing.plan import make_plan
 from tests.property.test_every_engine import FABRICS, PROMISES, Promise
+from tests.support.bridge_trials import (
+    trial_of_bridges,
+    trial_of_cyclic_bridges,
+    trial_of_scripts,
+)
 from tests.support.damage import damaged_text
 from tests.support.proof_trials import (
     PLANS,
@@ -44,7 +49,8 @@ from tests.support.subnet_trials import trial_of_cyclic_subnet, trial_of_lids, t
 
 COUNTS = {
     **{"files": 100_000, "rules": 10_000, "proofs": 10_000},
-    **{"cyclic": 1_000, "plans": 1_000, "routes": 10_000, "lids": 10_000},
+    **{"cyclic": 1_000, "plans": 1_000},
+    **{"routes": 10_000, "lids": 10_000, "bridges": 10_000},
 }
 DAMAGED = 8
 """How often the routes or tables of one safe fabric are damaged."""
@@ -168,10 +174,12 @@ class Trials:
 
 routes = Trials(trial_of_fabric, trial_of_routes, trial_of_cyclic_routes)
 lids = Trials(trial_of_subnet, trial_of_lids, trial_of_cyclic_subnet)
+bridges = Trials(trial_of_bridges, trial_of_scripts, trial_of_cyclic_bridges)
 
 KINDS: Mapping[str, Callable[[int, int, Path], Counter[object]]] = {
     **{"files": files, "rules": rules, "proofs": proofs},
-    **{"cyclic": cyclic, "plans": plans, "routes": routes, "lids": lids},
+    **{"cyclic": cyclic, "plans": plans, "routes": routes},
+    **{"lids": lids, "bridges": bridges},
 }
 
 

@@ -77,11 +77,14 @@ let print folders files condition ~delivery failures =
     (if delivery then "" else "; that frames arrive is not claimed");
   print_proven folders ~delivery;
   if failures <> [] then print_failures failures;
+  let bridges = folder.kind = Bridges in
+  let count folder = if bridges then Bridges.count folder else Folder.rules folder in
   Printf.printf
-    "Judged: %d switches, %d hosts, %d rules in %d files, whose SHA-256 the proof names.\n\
+    "Judged: %d switches, %d hosts, %d %s in %d files, whose SHA-256 the proof names.\n\
      Assumed:\n"
     (Array.length folder.switch_names) (Folder.hosts folder)
-    (List.fold_left (fun n folder -> n + Folder.rules folder) 0 folders)
+    (List.fold_left (fun n folder -> n + count folder) 0 folders)
+    (if bridges then "static addresses" else "rules")
     files;
   if several then
     print_string
@@ -99,13 +102,20 @@ let print folders files condition ~delivery failures =
       print_string "  - no port that a fast-failover group watches is down;\n"
   end;
   Printf.printf
-    "  - switches do what OpenFlow 1.3 says, and store a frame before they send it on;\n\
+    "%s\
     \  - each queue of an input (%s) has room for a longest frame that nobody\n\
     \    else can take, and holds its sender back when it is full;\n\
-    \  - of several choices (groups, hashes, rules of one priority) a switch may take any;\n\
+     %s\
     \  - hosts take what arrives; links lose and change nothing%s;\n\
     \  - the compiler of OCaml, the extraction from Coq and the reader of files are correct.\n"
+    (if bridges then
+       "  - switches do what IEEE 802.1Q says and the scripts configure: they learn nothing, forget\n\
+       \    no static address, and flood their VLAN with frames to others; they store a frame before\n\
+       \    they send it on;\n"
+     else "  - switches do what OpenFlow 1.3 says, and store a frame before they send it on;\n")
     (if condition = "under PAUSE" then "one for each link" else "one for each link and priority")
+    (if bridges then ""
+     else "  - of several choices (groups, hashes, rules of one priority) a switch may take any;\n")
     (if failures = [] then "" else " while they are up")
 
 (* Of a fabric of routers. *)

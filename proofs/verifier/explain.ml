@@ -27,7 +27,11 @@ let place walk switch (rule : rule) =
   let is_it (entry : Openflow.entry) = entry.rule == rule && entry.line > 0 in
   let line number (folder : Folder.t) =
     let suffix = 
-      match folder.kind with Rules -> ".flows" | Routes -> ".routes" | Lids -> ".lft" in
+      match folder.kind with
+      | Rules -> ".flows"
+      | Bridges -> ".bridge"
+      | Routes -> ".routes"
+      | Lids -> ".lft" in
     let name (entry : Openflow.entry) =
       Printf.sprintf "%s%s:%d%s" (switch_name walk switch) suffix entry.line
         (if List.length walk.folders = 1 then ""
@@ -53,6 +57,7 @@ let rec copies walk switch held table port meta d s ts =
       (let name = switch_name walk switch in
        match (List.hd walk.folders).kind with
        | Rules -> Printf.sprintf "%s: no rule of table %d matches" name table
+       | Bridges -> name ^ ": the port is not in the VLAN"
        | Routes -> name ^ ": no route"
        | Lids -> name ^ ": no entry");
     [ [] ]
@@ -93,7 +98,7 @@ let rec follow walk channel d s ts rank name =
     | Nowhere ->
       walk.dropped <-
         (match (List.hd walk.folders).kind with
-         | Rules -> Printf.sprintf "%s: nothing is behind port %d" rule port
+         | Rules | Bridges -> Printf.sprintf "%s: nothing is behind port %d" rule port
          | Routes -> rule ^ ": it leaves the fabric"
          | Lids -> rule ^ ": nobody has the LID behind this port");
       [ [] ]

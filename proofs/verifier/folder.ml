@@ -3,9 +3,9 @@
 open Checker
 open Text
 
-type kind = Rules | Routes | Lids
-(* What the files of switches have: OpenFlow rules, routes to addresses of IPv4, or the forwarding
-   tables of InfiniBand. *)
+type kind = Rules | Bridges | Routes | Lids
+(* What the files of switches have: OpenFlow rules, VLANs and static addresses, routes to addresses
+   of IPv4, or the forwarding tables of InfiniBand. *)
 
 type t = {
   kind : kind;
@@ -79,12 +79,12 @@ let address_text folder address =
   match folder.kind with
   | Routes when address <= ones 32 -> ipv4_text address
   | Lids when address <= ones 16 -> lid_text address
-  | Rules | Routes | Lids -> mac_text address
+  | Rules | Bridges | Routes | Lids -> mac_text address
 
 let class_text folder (cube, exceptions) =
   let text (value, mask) =
     match folder.kind with
-    | Rules -> mac_text value ^ "/" ^ mac_text mask
+    | Rules | Bridges -> mac_text value ^ "/" ^ mac_text mask
     | Routes -> prefix_text (value, mask)
     | Lids -> lids_text (value, mask) in
   let but = if exceptions = [] then [] else "but" :: List.map text exceptions in
@@ -105,7 +105,7 @@ let file_names path =
   let counts name =
     name = "fabric.json"
     || List.exists (fun suffix -> has_suffix suffix name)
-      [ ".flows"; ".groups"; ".routes"; ".lft" ] in
+      [ ".flows"; ".groups"; ".bridge"; ".routes"; ".lft" ] in
   if Array.mem "tags.json" all then
     refused "tags.json: fabrics whose hosts tag their frames are not covered";
   List.sort compare (List.filter counts (Array.to_list all))

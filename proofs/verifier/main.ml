@@ -42,12 +42,13 @@ let check_files texts files =
 let folder_of_texts texts =
   if Routes.are_in texts then Routes.of_texts texts
   else if Lft.are_in texts then Lft.of_texts texts
+  else if Bridges.are_in texts then Bridges.of_texts texts
   else Folder.of_texts texts
 
 let print texts =
   if Routes.are_in texts then Routes.print texts
   else if Lft.are_in texts then Lft.print texts
-  else Folder.print (Folder.of_texts texts)
+  else Folder.print (folder_of_texts texts)
 
 let read_folders paths (proof : Proof_file.t) =
   if List.compare_lengths paths proof.folders <> 0 then
@@ -198,6 +199,12 @@ let verify paths proof_path =
     if routers then queues_of_routers proof
     else if subnet then (Fun.id, Lft.flow_control proof)
     else queues proof in
+  (match proof.claim with
+   | Safe { failures = _ :: _; _ } when is Bridges ->
+     refused "of 802.1Q switches failures are not covered"
+   | _ when is Bridges && List.length folders > 1 ->
+     refused "a proof of 802.1Q switches is of one folder"
+   | _ -> ());
   if not (routers || subnet) then List.iter (check_lossless proof) folders;
   let queue channel priority = (Proof_file.levels * channel) + lowest priority in
   let fabric = folder.fabric (Folder.versions folders) queue in

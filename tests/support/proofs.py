@@ -124,7 +124,8 @@ def file_lines(folder: Path) -> list[str]:
     files = sorted(
         path
         for path in folder.iterdir()
-        if path.suffix in (".flows", ".groups", ".routes", ".lft") or path.name == "fabric.json"
+        if path.suffix in (".flows", ".groups", ".bridge", ".routes", ".lft")
+        or path.name == "fabric.json"
     )
     return [f"file {path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from knotless.base.errors import KnotlessError, PlanError
-from knotless.base.files import folder_for_files, write_all
+from knotless.base.errors import KnotlessError, PlanError, ProofError
+from knotless.base.files import folder_for_files, write_all, write_whole
 from knotless.cli.answer import Answer, Figure, Group, print_answer
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
@@ -38,6 +38,7 @@ from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans import host_tags
 from knotless.topologies.formats.switch_files import files_to_remove
+from knotless.verification.bridge_proof import bridge_proof
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import CheckedPlan, refuse_deadlock
 from knotless.verification.imported import verdict_of_imported
@@ -164,6 +165,11 @@ def _ports(state: ForwardingState, sender: str, receiver: str) -> Iterator[tuple
 )
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @click.option("--allow-deadlock", is_flag=True, help="Write tables even if they can deadlock.")
+@click.option(
+    "--proof",
+    metavar="F",
+    help="With --to l2: write what knotless verify DIR F needs to check the verdict.",
+)
 @details_option
 @json_option
 def command(
@@ -172,6 +178,7 @@ def command(
     target: str,
     out: str,
     allow_deadlock: bool,
+    proof: str | None,
     details: bool,
     as_json: bool,
 ) -> None:
@@ -191,11 +198,15 @@ def command(
 
     Example: knotless export mesh,4,4 --engine dor --to l2 --out l2
 
+    Example: knotless export ring,6 --to l2 --out l2 --proof l2.proof && knotless verify l2 l2.proof
+
     Example: knotless export fattree2,4 --multipath ecmp --to sonic --out sonic
     """
     if request.protection != "none":
         raise PlanError("--protection needs OpenFlow switches; omit it with export")
     if target in FILES:
+        if proof is not None:
+            raise PlanError(f"--proof needs --to l2; for routers: knotless check {out} --proof F")
         plan = make_plan(fabric_of(spec), request.but(vlans="default"))
         export_routes(
             plan, target, out, allow_deadlock=allow_deadlock, details=details, as_json=as_json
@@ -212,7 +223,12 @@ def command(
     verdict = next(iter(verdicts.values()))
     if not allow_deadlock:
         refuse_deadlock(plan, verdict)
+    evidence = None
+    if proof is not None:
+        evidence = bridge_proof(files, read, states["untagged"], verdict)
     _write(Path(out), files)
+    if proof is not None and evidence is not None:
+        write_whole(proof, evidence, ProofError)
     macs = [sum(map(len, switch.macs.values())) for switch in read.switches]
     counts = {
         "directory": out,
@@ -228,6 +244,7 @@ def command(
         "acyclic": verdict.acyclic,
         "cycle": verdict.cycle,
         "safe": verdict.safe,
+        **({} if proof is None else {"proof": proof}),
     }
     if as_json:
         print_json(counts)
@@ -240,6 +257,7 @@ def command(
     remarks = [
         "read back: every unicast and every broadcast arrives exactly once",
         "apply all tables before any port comes up",
+        *([] if proof is None else [f"proof: {proof}"]),
     ]
     answer = _answer(plan, verdict, out, figures, remarks, counts, BRIDGES_README)
     print_answer(answer, details=details)

@@ -77,6 +77,8 @@ def _check(fabric: Fabric, switch: L2Switch) -> None:
         for mac, entry_port in of_vlan.items():
             if not re.fullmatch("[0-9a-f]{2}(:[0-9a-f]{2}){5}", mac):
                 raise RuleError(f"VLAN {vlan}: {mac[:40]!r} is not a MAC address")
+            if int(mac[:2], 16) & 1:
+                raise RuleError(f"VLAN {vlan}: {mac} is the address of a group, which is flooded")
             if entry_port not in ports:
                 raise RuleError(f"VLAN {vlan}: {mac} is at port {entry_port}, which does not exist")
 

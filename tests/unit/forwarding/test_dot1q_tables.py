@@ -125,6 +125,10 @@ def test_tagged_and_untagged_frames_wait_for_each_other() -> None:
         (lambda v: v["ports"][0].update(tagged=[2]), "port 1: is a member of a VLAN twice"),
         (lambda v: v["macs"][0].update(port=9), "is at port 9, which does not exist"),
         (lambda v: v["macs"][0].update(mac="x"), "'x' is not a MAC address"),
+        (
+            lambda v: v["macs"][0].update(mac="03:00:00:00:00:01"),
+            "03:00:00:00:00:01 is the address of a group",
+        ),
         (lambda v: v["macs"].append({**v["macs"][0], "port": 2}), "is at two ports"),
     ],
 )

@@ -10,8 +10,9 @@ import pytest
 
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.topologies.numbering import mac_value
+from knotless.topologies.numbering import mac_text, mac_value
 from knotless.verification.address_classes import Cube
+from tests.support.bridge_trials import files_of_bridges
 from tests.support.infiniband_dumps import of_plan
 from tests.support.proof_trials import with_files_of
 from tests.support.proofs import (
@@ -251,6 +252,61 @@ def test_damaged_tables_never_end_the_program_by_a_fault(
 ) -> None:
     damage_bytes(tables / name, random.Random(seed))  # noqa: S311 - it only has to be repeatable
     judgement = run("--print", tables)
+    assert judgement.status in (0, 1, 2)
+    if judgement.status:
+        assert judgement.text.startswith("knotless-verify: ")
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    return write_rules(tmp_path / "bridges", files_of_bridges("ring,4", "updown"))
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "reason"),
+    [
+        (1, "ip link set dev s1 up", "ip link set dev s1 down is expected"),
+        (1, "#" * DEEP, "ip link set dev s1 down is expected"),
+        (2, "ip link set dev s1 type bridge vlan_filtering 0", "type bridge vlan_filtering 1"),
+        (3, "ip -batch - <<'END'", "bridge -batch - <<'END' is expected"),
+        (4, "vlan add dev s1-eth1 vid 5 " + "untagged " * DEEP, "not a membership"),
+        (4, "fdb replace " * DEEP, "not covered"),
+        (4, "\x1b[2J", "not covered"),
+        (4, "END", "ip -batch - <<'END' is expected"),
+        (4, "vlan add dev s1-eth" + "9" * DEEP + " vid 5", "not a number"),
+    ],
+    ids=range(9),
+)
+def test_scripts_that_are_none(scripts: Path, number: int, text: str, reason: str) -> None:
+    lines = (scripts / "s1.bridge").read_text().splitlines()
+    lines[number] = text
+    (scripts / "s1.bridge").write_text("\n".join(lines) + "\n")
+    judgement = run("--print", scripts)
+    assert judgement.status == 2
+    assert judgement.text.startswith("knotless-verify: s1.bridge:")
+    assert reason in judgement.text
+    assert all(character >= " " for character in judgement.text[:-1])
+    assert len(judgement.text) < 1000
+
+
+def test_long_scripts_need_no_stack(scripts: Path) -> None:
+    file = scripts / "s1.bridge"
+    head, end, tail = file.read_text().partition("\nEND\n")
+    device = "s1-eth1 master static vlan 2"
+    more = [f"fdb replace {mac_text((6 << 40) + n)} dev {device}" for n in range(DEEP)]
+    file.write_text("\n".join([head, *more]) + end + tail)
+    judgement = run("--print", scripts)
+    assert judgement.status == 0
+    assert judgement.text.count("eth_dst 0x60000") == DEEP
+
+
+@pytest.mark.seeds(300, gate=60)
+@pytest.mark.parametrize("name", ["fabric.json", "s1.bridge"])
+def test_damaged_scripts_never_end_the_program_by_a_fault(
+    scripts: Path, name: str, seed: int
+) -> None:
+    damage_bytes(scripts / name, random.Random(seed))  # noqa: S311 - it only has to be repeatable
+    judgement = run("--print", scripts)
     assert judgement.status in (0, 1, 2)
     if judgement.status:
         assert judgement.text.startswith("knotless-verify: ")

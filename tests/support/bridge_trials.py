@@ -1,0 +1,154 @@
+"""Trials of proofs for 802.1Q switches: what is accepted is right, as other code finds out.
+
+The tests beside ``proofs`` run few of them, ``python -m tests.prove_proofs bridges`` thousands.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from knotless.base.errors import FabricError, PlanError, ProofError
+from knotless.forwarding.dot1q.files import files_of, read_files
+from knotless.forwarding.dot1q.from_plan import export
+from knotless.forwarding.dot1q.state import state_of_dot1q
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.bridge_proof import bridge_proof
+from knotless.verification.check import verdict_of
+from tests.support.bridge_damage import CHANGES, Change
+from tests.support.bridge_folders import (
+    BridgeFolder,
+    classes,
+    head_of,
+    proof_of_bridges,
+    rank_lines,
+)
+from tests.support.proof_trials import climbed_ranks, with_files_of
+from tests.support.proofs import judge, write_rules
+
+PLANS = (
+    *("ring,4 updown", "ring,6 updown", "ring,6 dor", "ring,5 dor", "mesh,3,3 dor"),
+    *("mesh,2,3,hosts=2 dor", "flat,5 updown", "clos,3,hosts=2 updown", "lsft,2 lsft"),
+    *("random,6,degree=3,hosts=1,seed=4 prefix", "random,8,degree=3,seed=2 updown"),
+    *("torus,3,3 prefix", "mtree,3,3 updown"),
+)
+
+
+def files_of_bridges(spec: str, engine: str) -> dict[str, str]:
+    """Return the files of an export that count for a proof."""
+    plan = make_plan(load(spec), engine, vcs=1, vlans="tree", tagging="switch")
+    return counting(files_of(export(plan)))
+
+
+def counting(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the fabric and the scripts."""
+    return {
+        name: text
+        for name, text in files.items()
+        if name == "fabric.json" or name.endswith(".bridge")
+    }
+
+
+def proof_of_product(files: Mapping[str, str]) -> str:
+    """Return the proof of the verdict on the scripts; raises ProofError if there is none."""
+    read = read_files(files, ".bridge")
+    state = state_of_dot1q(read)
+    return bridge_proof(files, read, state, verdict_of(state, "pause"))
+
+
+def drawn_files(rng: random.Random) -> dict[str, str]:
+    """Return the files of a fabric, some of them with a change."""
+    while True:
+        try:
+            files = files_of_bridges(*rng.choice(PLANS).split())
+            break
+        except PlanError:  # paths that its VLANs cannot have
+            continue
+    for change in rng.sample(CHANGES, rng.choice([0, 0, 1, 2])):
+        change(files, rng)
+    return files
+
+
+def trial_of_bridges(scratch: Path, rng: random.Random) -> tuple[str, Path, str]:
+    """Write a fabric and the proof of its verdict, and judge that.
+
+    Returns what it claims, the folder that it is about, and the proof. Asserts that the claim is
+    accepted or replayed, and is what frames find that are followed.
+    """
+    files = drawn_files(rng)
+    folder = write_rules(scratch / "bridges", files)
+    wrong = BridgeFolder(folder).fault()
+    try:
+        proof = proof_of_product(files)
+    except FabricError:  # as of a cable from a switch to itself
+        return "not read", folder, ""
+    except ProofError as error:
+        assert wrong
+        return f"not written: {str(error)[:60]}", folder, ""
+    judgement = judge(folder, proof)
+    if "\nclaim safe\n" in proof:
+        assert judgement.accepted, judgement.text
+        assert not wrong, wrong
+        return "safe", folder, proof
+    assert judgement.replayed, judgement.text
+    assert wrong == "a cycle", wrong
+    return "cycle", folder, proof
+
+
+def trial_of_scripts(intact: Path, proof: str, folder: Path, rng: random.Random) -> str:
+    """Damage the scripts of a proof; judge them with its evidence, and with new evidence.
+
+    Returns whether they were accepted. Asserts that what is accepted is right, as frames find that
+    are followed one by one, and that what is refused with the best evidence is not.
+    """
+    files = {path.name: path.read_text() for path in intact.iterdir()}
+    before, kinds = dict(files), list[Change]()
+    while files == before:
+        kinds = rng.sample(CHANGES, rng.choice([1, 1, 1, 2]))
+        for change in kinds:
+            change(files, rng)
+    shutil.rmtree(folder, ignore_errors=True)
+    write_rules(folder, files)
+    proofs = with_files_of(proof, folder), proof_of_bridges(folder)
+    judgements = [judge(folder, each) for each in proofs]
+    names = [change.__name__ for change in kinds]
+    assert all(judgement.status < 2 for judgement in judgements), (names, judgements)
+    wrong = BridgeFolder(folder).fault()
+    assert not (wrong and any(judgement.accepted for judgement in judgements)), (names, wrong)
+    assert wrong or judgements[1].accepted, (names, judgements[1].text)
+    if wrong:
+        return "refused, and wrong"
+    first = judgements[0].accepted
+    return "accepted with the old evidence" if first else "accepted with new evidence"
+
+
+def trial_of_cyclic_bridges(folder: Path, cycle: str, rng: random.Random) -> int:
+    """Judge a fabric with a proof of a ``cycle`` with proofs that say otherwise; returns how many.
+
+    Asserts that none is accepted.
+    """
+    fabric = BridgeFolder(folder)
+    edges, lines = sorted(fabric.waits()), classes(fabric)
+    without_ranks = "\n".join([f"{cycle.partition('claim ')[0]}claim safe", *lines]) + "\n"
+    proofs = [proof_of_bridges(folder), without_ranks]
+    for _ in range(4):
+        claim = rank_lines(climbed_ranks(edges, rng, 40))
+        for chosen in (lines, [line for line in lines if rng.random() < 0.9], lines[:1]):
+            proofs.append("\n".join([*head_of(folder), *claim, *chosen]) + "\n")
+    for each in proofs:
+        assert judge(folder, each).status == 1, each
+    return len(proofs)
+
+
+def first_with(claim: str, scratch: Path, rng: random.Random) -> tuple[Path, str]:
+    """Return a folder of scripts and its proof: others are drawn until one has this claim."""
+    for number in range(1_000):
+        place = scratch / str(number)
+        place.mkdir()
+        drawn, folder, proof = trial_of_bridges(place, rng)
+        if drawn == claim:
+            return folder, proof
+    raise AssertionError(claim)
