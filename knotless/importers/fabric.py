@@ -28,7 +28,6 @@ from knotless.topologies.fabric import Fabric
 if TYPE_CHECKING:
     from knotless.importers.switch_settings import ReadSettings  # loads pydantic
 
-"""The flow control of InfiniBand."""
 SentAs = Callable[[int, int], int]
 """Returns the label, such as the SL, with which a source (its index) sends to a destination."""
 

@@ -22,7 +22,11 @@ from knotless_experiments.reproduction.headlines import (
     measured,
 )
 from knotless_experiments.reproduction.verdicts import (
+    DATE,
+    DIRECTION,
+    MOST,
     NOT_ATTEMPTED,
+    NOT_REPRODUCED,
     RULE,
     VERDICTS,
     effect,
@@ -83,7 +87,6 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | effect | verdict |"
     yield "|---|---|---|" + "---|" * (len(PLACES) + 2)
-    changed: list[str] = []
     for headline in headlines():
         claim = claim_of(headline)
         link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
@@ -93,8 +96,6 @@ def overview(stored: Stored) -> Iterator[str]:
         spreads = measured(stored, claim)
         spread = judged(spreads)
         says = verdict(claim, spread, headline.agrees)
-        if headline.agrees is None and says != (before := verdict_before(claim, spread)):
-            changed.append(f"'{headline.words}' was {before} and is {says}")
         ours = [
             f"{each.mean:.{claim.digits}f}" if (each := spreads.get(on)) else NOWHERE
             for on in PLACES
@@ -104,15 +105,15 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield RULE
     yield ""
-    if changed:
-        yield (
-            "What this rule changed (before, every figure within 10 % of the paper's was "
-            f"reproduced, also one without any effect): {'; '.join(changed)}."
-        )
-        yield ""
     yield "Verdicts on all figures that the papers print:"
     yield ""
     yield from _counted(stored)
+    yield ""
+    count = len([*_changed(stored)])
+    yield (
+        f"The rule's upper end is new: [{count} verdicts]({FOLDER}/changed.md) are now "
+        f"*{NOT_REPRODUCED}* that were *{DIRECTION}*."
+    )
     yield ""
     yield (
         f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, and what was left out]"
@@ -141,6 +142,32 @@ def _counted(stored: Stored) -> Iterator[str]:
             if not isinstance(claim.theirs, str)
         )
         yield f"| {paper.number} | {' | '.join(str(says[name]) for name in VERDICTS)} |"
+
+
+def _changed(stored: Stored) -> Iterator[tuple[Claim, Spread | None]]:
+    """Yield the figures whose verdict the last change of the rule has changed."""
+    for claim in claims():
+        spread = judged(measured(stored, claim))
+        if verdict(claim, spread, None) != verdict_before(claim, spread):
+            yield claim, spread
+
+
+def changed_page(stored: Stored) -> Iterator[str]:
+    """Yield the page of the verdicts that the last change of the rule has changed."""
+    yield "# Verdicts that a rule has changed"
+    yield ""
+    yield (
+        f"Until {DATE} a figure was *{DIRECTION}* however much larger its effect was than the "
+        f"paper's. Since then it is *{NOT_REPRODUCED}* from {MOST:g} times on: 'no effect' would "
+        "be as near to the paper's figure as ours is. The rule was changed before any run was made "
+        "again, and for all figures:"
+    )
+    yield ""
+    yield "| paper | where | what | paper | ours | effect |"
+    yield "|---|---|---|---|---|---|"
+    for claim, spread in _changed(stored):
+        cells = [f"[{claim.paper}]({claim.paper}.md)", claim.place, claim.what, printed(claim)]
+        yield f"| {' | '.join([*cells, shown(spread, claim.digits), part(claim, spread)])} |"
 
 
 def paper_page(stored: Stored, paper: Paper) -> Iterator[str]:
@@ -249,6 +276,7 @@ def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
     texts = {OVERVIEW: markdown.page(overview(stored))}
     for paper in papers():
         texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
+    texts[folder / "changed.md"] = markdown.page(changed_page(stored))
     texts[folder / "fitted.md"] = markdown.page(sensitivity.lines(read(sensitivity.RUNS).runs))
     texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
     texts[folder / "figures.csv"] = table(stored)

@@ -12,12 +12,14 @@ REPRODUCED, DIRECTION = "reproduced", "direction only"
 NOT_REPRODUCED, NOT_ATTEMPTED = "not reproduced", "not attempted"
 VERDICTS = (REPRODUCED, DIRECTION, NOT_REPRODUCED, FITTED)
 """The verdicts on figures that were measured."""
-DATE = "2026-11-26"
+DATE = "2026-11-30"
 """The day since which the rule holds."""
 SHARE = 0.25
 """An effect is reproduced if it differs from the paper's by at most this part of it."""
 NO_EFFECT = 0.01
 """A ratio of a paper that is nearer to 1 shows no effect."""
+MOST = 2.0
+"""From this part of the paper's effect on, no effect at all would be as near to the paper's."""
 SAME = 0.02
 """A ratio of ours that is nearer to 1 shows no effect."""
 NEAR = 0.1
@@ -27,7 +29,8 @@ RULE = (
     f"The rule, since {DATE}: a ratio x is judged by its effect against the paper's y, "
     "(1 - x) / (1 - y): 1 is the paper's effect, 0 none, and less than 0 the contrary. "
     f"*Reproduced*: the effect is within {1 - SHARE:g} to {1 + SHARE:g}. *Direction only*: it is "
-    f"above 0, and x differs from 1 by more than {SAME:g}. If y differs from 1 by less than "
+    f"above 0 and below {MOST:g}, where it is nearer to the paper's than no effect would be, and x "
+    f"differs from 1 by more than {SAME:g}. If y differs from 1 by less than "
     f"{NO_EFFECT:g}, the paper shows no effect, and x must differ by no more than {SAME:g}. "
     f"Figures that are no ratios must be within {NEAR:.0%} of the paper's, or half of its last "
     "digit. Where there are repeats, the whole 95 % interval of their mean (Student's t) must meet "
@@ -91,20 +94,16 @@ def verdict(claim: Claim, spread: Spread | None, agrees: Callable[[float], bool]
         return REPRODUCED if ours.within(1 - SAME, 1 + SAME) else NOT_REPRODUCED
     if part.within(1 - SHARE, 1 + SHARE):
         return REPRODUCED
-    return DIRECTION if part.low > 0 and abs(ours.mean - 1) > SAME else NOT_REPRODUCED
+    is_nearer = part.low > 0 and part.high < MOST
+    return DIRECTION if is_nearer and abs(ours.mean - 1) > SAME else NOT_REPRODUCED
 
 
 def verdict_before(claim: Claim, spread: Spread | None) -> str:
     """Judge a figure by the rule before :data:`DATE`, to say what has changed.
 
-    A figure within a tenth of the paper's, on the same side of 1 if the paper's ratio differed from
-    1 by more than 5 %, was reproduced, even if it showed no effect at all.
+    However large an effect was, it had the paper's direction.
     """
-    if spread is None or isinstance(claim.theirs, str):
-        return ""
-    ours, theirs = spread.mean, claim.theirs
-    same_side = (ours - 1) * (theirs - 1) >= 0
-    if abs(ours - theirs) <= NEAR * theirs and (same_side or abs(theirs - 1) <= NEAR / 2):
-        return REPRODUCED
-    same_side = same_side and abs(ours - 1) > SAME
-    return DIRECTION if same_side and max(ours, theirs) < 5 else NOT_REPRODUCED
+    says, part = verdict(claim, spread, None), effect(claim, spread)
+    if says != NOT_REPRODUCED or spread is None or part is None:
+        return says
+    return DIRECTION if part.low > 0 and abs(spread.mean - 1) > SAME else says
