@@ -1,8 +1,9 @@
 (** The checker: follows classes of frames through the rules, and compares ranks.
 
-    A class of frames is a class of destinations, a cube of sources, and tags. Where rules tell the
-    destinations of a class apart, the checker divides the class and follows each part; a source it
-    follows together with those that rules do not tell from it. *)
+    A class of frames is a class of destinations, a cube of what hosts may choose (the source, and
+    the VLAN of the first tag), and tags as far as they are known. Where rules tell the destinations
+    of a class apart, the checker divides the class and follows each part; a source it follows
+    together with those that rules do not tell from it. *)
 From Coq Require Import NArith List Bool Mergesort Orders.
 From Knotless Require Import Spec.
 Import ListNotations.
@@ -78,21 +79,67 @@ Definition fits_class (p : pattern) (c : class) : tri :=
   if existsb (fun e => match fits_cube e p with Yes => true | _ => false end) (snd c) then No
   else fits_cube p (fst c).
 
+(** * Tags *)
+
+(** Tags as far as they are known. What is None in a tag is as in the first one that the host has
+    sent; [More] are any tags that the host has sent, or none. *)
+Inductive view := Bottom | More | Tag (v p : option N) (below : view).
+
+(** What a host chooses of a frame is one number: the source, and the VLAN above its 48 bits. *)
+Definition address_bits := N.ones 48.
+Definition vlan_of (x : N) : N := N.shiftr x 48.
+
+(** The VLANs and the priorities of frames, of which a cube has what hosts choose. *)
+Definition exactly (x : N) : pattern := (x, address_bits).
+Definition vids (ts : view) (x : pattern) : pattern :=
+  match ts with
+  | Bottom => exactly 0
+  | More => (0, 0)
+  | Tag (Some v) _ _ => exactly v
+  | Tag None _ _ => (vlan_of (fst x), vlan_of (snd x))
+  end.
+Definition priority (ts : view) : option N :=
+  match ts with Bottom => Some 0 | More => None | Tag _ p _ => p end.
+Definition priorities : list N := [0; 1; 2; 3; 4; 5; 6; 7].
+Definition pcps (ts : view) : pattern :=
+  match priority ts with Some p => exactly p | None => (0, 0) end.
+
+(** The same with less known: nothing but the first tag. *)
+Definition forget (ts : view) : view :=
+  match ts with Tag v p _ => Tag v p More | _ => ts end.
+
+Fixpoint has_chosen_vlan (ts : view) : bool :=
+  match ts with
+  | Tag None _ _ => true
+  | Tag _ _ below => has_chosen_vlan below
+  | _ => false
+  end.
+
 (** * Rules *)
 
-(** [v] and [p]: the VLAN and the priority of the tag. The input port is not compared: the rules are
-    those of one port, see [rules_of_port]. *)
-Definition matches_class (r : rule) (meta v p : N) (d : class) (s : pattern) : tri :=
+Definition both (a b : tri) : tri :=
+  match a, b with Yes, Yes => Yes | No, _ | _, No => No | _, _ => Unknown end.
+
+(** Does a pattern of addresses fit the source that is chosen? *)
+Definition fits_source (p x : pattern) : tri :=
+  if snd p <=? address_bits then fits_cube p x else Unknown.
+
+(** [v] and [p]: the VLANs and the priorities of the frames. The input port is not compared: the
+    rules are those of one port, see [rules_of_port]. *)
+Definition matches_class (r : rule) (meta : N) (v p : pattern) (d : class) (x : pattern) : tri :=
   if fits (r_meta r) meta then
-    if fits (r_vid r) v then
-      if fits (r_pcp r) p then
-        match fits_class (r_dst r) d with
+    match fits_cube (r_vid r) v with
+    | No => No
+    | vlan =>
+        match fits_cube (r_pcp r) p with
         | No => No
-        | Yes => fits_cube (r_src r) s
-        | Unknown => match fits_cube (r_src r) s with No => No | _ => Unknown end
+        | pcp =>
+            match fits_class (r_dst r) d with
+            | No => No
+            | to => both (both vlan pcp) (both to (fits_source (r_src r) x))
+            end
         end
-      else No
-    else No
+    end
   else No.
 
 (** What rules do with a class; or a pattern by which they tell its destinations apart; or nothing
@@ -139,14 +186,15 @@ Definition does_as (a b : rule) : bool :=
      end.
 
 (** The rules of one priority that match; of those that do the same, one. *)
-Fixpoint in_level (l : list rule) (meta v p : N) (d : class) (s : pattern) : answer (list rule) :=
+Fixpoint in_level (l : list rule) (meta : N) (v p : pattern) (d : class) (x : pattern)
+  : answer (list rule) :=
   match l with
   | [] => Known []
   | r :: more =>
-      match matches_class r meta v p d s with
-      | No => in_level more meta v p d s
+      match matches_class r meta v p d x with
+      | No => in_level more meta v p d x
       | Yes =>
-          match in_level more meta v p d s with
+          match in_level more meta v p d x with
           | Known hits => Known (if existsb (does_as r) hits then hits else r :: hits)
           | other => other
           end
@@ -155,12 +203,13 @@ Fixpoint in_level (l : list rule) (meta v p : N) (d : class) (s : pattern) : ans
   end.
 
 (** The rules that may count; none if none matches. *)
-Fixpoint in_table (t : table) (meta v p : N) (d : class) (s : pattern) : answer (list rule) :=
+Fixpoint in_table (t : table) (meta : N) (v p : pattern) (d : class) (x : pattern)
+  : answer (list rule) :=
   match t with
   | [] => Known []
   | level :: lower =>
-      match in_level level meta v p d s with
-      | Known [] => in_table lower meta v p d s
+      match in_level level meta v p d x with
+      | Known [] => in_table lower meta v p d x
       | decided => decided
       end
   end.
@@ -180,25 +229,89 @@ Fixpoint collect {A B} (f : A -> answer (list B)) (l : list A) : answer (list B)
 Definition rules_of_port (port : N) (t : table) : table :=
   map (filter (fun r => fits (r_port r) port)) t.
 
+(** Actions, as in the specification. None: it is not defined what the switch does, or not known. *)
+Definition copy_seen := (N * view)%type.
+Definition effects_seen := option (view * list copy_seen).
+
+Fixpoint do_bucket (port : N) (acts : list action) (ts : view) (out : list copy_seen)
+  : effects_seen :=
+  match acts with
+  | [] => Some (ts, out)
+  | Output to :: more => do_bucket port more ts (if to =? port then out else out ++ [(to, ts)])
+  | Back :: more => do_bucket port more ts (out ++ [(port, ts)])
+  | one :: more =>
+      match one, ts with
+      | Push, Bottom => do_bucket port more (Tag (Some 4096) (Some 0) Bottom) out
+      | Push, Tag v p _ => do_bucket port more (Tag v p ts) out
+      | Pop, Tag _ _ below => do_bucket port more below out
+      | SetVid v, Tag _ p below => do_bucket port more (Tag (Some v) p below) out
+      | SetPcp p, Tag v _ below => do_bucket port more (Tag v (Some p) below) out
+      | _, _ => None
+      end
+  end.
+
+Fixpoint do_buckets (port : N) (all : list (list action)) (ts : view) (out : list copy_seen)
+  : option (list copy_seen) :=
+  match all with
+  | [] => Some out
+  | one :: more =>
+      match do_bucket port one ts out with
+      | None => None
+      | Some (_, out) => do_buckets port more ts out
+      end
+  end.
+
+Fixpoint perform (sw : switch) (port : N) (acts : list action) (ts : view) (out : list copy_seen)
+  : list effects_seen :=
+  match acts with
+  | [] => [Some (ts, out)]
+  | Group g :: more =>
+      let from_bucket one :=
+        match do_bucket port one ts out with
+        | None => [None]
+        | Some (_, out) => perform sw port more ts out
+        end in
+      match group_of g (groups sw) with
+      | None => [None]
+      | Some (All content) =>
+          match do_buckets port content ts out with
+          | None => [None]
+          | Some out => perform sw port more ts out
+          end
+      | Some (Select []) => perform sw port more ts out
+      | Some (Select content) => flat_map from_bucket content
+      | Some (Failover content) =>
+          match find (fun one => negb (is_down sw (fst one))) content with
+          | None => perform sw port more ts out
+          | Some (_, one) => from_bucket one
+          end
+      end
+  | one :: more =>
+      match do_bucket port [one] ts out with
+      | None => [None]
+      | Some (ts, out) => perform sw port more ts out
+      end
+  end.
+
 (** The copies that may leave: one list for each choice. [l]: the tables from number [at_table] on,
     of which the frame enters [target]. *)
-Fixpoint handle (sw : switch) (port : N) (d : class) (s : pattern) (l : list table)
-  (at_table target : nat) (meta : N) (ts : stack) : answer (list (list copy)) :=
+Fixpoint handle (sw : switch) (port : N) (d : class) (x : pattern) (l : list table)
+  (at_table target : nat) (meta : N) (ts : view) : answer (list (list copy_seen)) :=
   match l with
   | [] => Known [[]]
   | t :: l =>
       if Nat.eqb at_table target then
-        match in_table t meta (vid ts) (pcp ts) d s with
+        match in_table t meta (vids ts x) (pcps ts) d x with
         | Refuse => Refuse
         | Divide p => Divide p
         | Known [] => Known [[]]
         | Known hits =>
             let from_table next ts' out w :=
-              match handle sw port d s l (S at_table) next (written w meta) ts' with
+              match handle sw port d x l (S at_table) next (written w meta) ts' with
               | Known outs => Known (map (app out) outs)
               | other => other
               end in
-            let effect_of r (e : effects) :=
+            let effect_of r (e : effects_seen) :=
               match e with
               | None => Refuse
               | Some (ts', out) =>
@@ -210,9 +323,9 @@ Fixpoint handle (sw : switch) (port : N) (d : class) (s : pattern) (l : list tab
                       else Refuse
                   end
               end in
-            collect (fun r => collect (effect_of r) (apply sw port (r_acts r) ts [])) hits
+            collect (fun r => collect (effect_of r) (perform sw port (r_acts r) ts [])) hits
         end
-      else handle sw port d s l (S at_table) target meta ts
+      else handle sw port d x l (S at_table) target meta ts
   end.
 
 (** * Classes *)
@@ -312,26 +425,27 @@ Definition join (address : N -> N) (d d' : class) (owners owners' : list N) (o o
 (** What a proof file claims: a rank for each queue, and an upper bound of all. *)
 Record ranking := Ranking { rank : N -> N; bound : N }.
 
-Definition tag_eqb (a b : tag) : bool := (fst a =? fst b) && (snd a =? snd b).
-Fixpoint stack_eqb (a b : stack) : bool :=
+Definition value_eqb (a b : option N) : bool :=
+  match a, b with Some a, Some b => a =? b | None, None => true | _, _ => false end.
+Fixpoint view_eqb (a b : view) : bool :=
   match a, b with
-  | [], [] => true
-  | x :: a, y :: b => tag_eqb x y && stack_eqb a b
+  | Bottom, Bottom | More, More => true
+  | Tag v p below, Tag v' p' below' => value_eqb v v' && value_eqb p p' && view_eqb below below'
   | _, _ => false
   end.
 
-(** An outcome, with bits of sources: of all frames with the same ones. *)
+(** An outcome, with bits of what hosts choose: of all frames with the same ones. *)
 Definition known := (N * outcome)%type.
-Definition entry := (stack * pattern * outcome)%type.
+Definition entry := (view * pattern * outcome)%type.
 
-Fixpoint assoc (ts : stack) (s : N) (l : list entry) : option known :=
+Fixpoint assoc (ts : view) (x : N) (l : list entry) : option known :=
   match l with
   | [] => None
-  | (seen, sources, o) :: more =>
-      if stack_eqb ts seen && fits sources s then Some (snd sources, o) else assoc ts s more
+  | (seen, chosen, o) :: more =>
+      if view_eqb ts seen && fits chosen x then Some (snd chosen, o) else assoc ts x more
   end.
 
-(** What is known of the frames of a class: outcomes by channel, tags and sources; and the same of
+(** What is known of the frames of a class: outcomes by channel, tags and choices; and the same of
     the two parts, by the bit that divides the class. With each part are the hosts whose address is
     in it. *)
 Inductive memo :=
@@ -341,11 +455,11 @@ Definition part := (list N * memo)%type.
 Definition outcomes (m : memo) := let (outcomes, _) := m in outcomes.
 Definition parts (m : memo) : list (N * (part * part)) := let (_, parts) := m in parts.
 
-Definition recall (m : memo) (c : N) (ts : stack) (s : N) : option known :=
-  match Map.find (outcomes m) c with None => None | Some l => assoc ts s l end.
-Definition remember (m : memo) (c : N) (ts : stack) (s : N) (k : known) : memo :=
+Definition recall (m : memo) (c : N) (ts : view) (x : N) : option known :=
+  match Map.find (outcomes m) c with None => None | Some l => assoc ts x l end.
+Definition remember (m : memo) (c : N) (ts : view) (x : N) (k : known) : memo :=
   let others := match Map.find (outcomes m) c with None => [] | Some l => l end in
-  Memo (Map.add (outcomes m) c ((ts, (s, fst k), snd k) :: others)) (parts m).
+  Memo (Map.add (outcomes m) c ((ts, (x, fst k), snd k) :: others)) (parts m).
 
 Fixpoint parts_by (bit : N) (l : list (N * (part * part))) : option (part * part) :=
   match l with
@@ -362,30 +476,40 @@ Fixpoint with_parts (bit : N) (both : part * part) (l : list (N * (part * part))
 Definition remember_parts (m : memo) (bit : N) (both : part * part) : memo :=
   Memo (outcomes m) (with_parts bit both (parts m)).
 
-(** What the rules for a channel test: destinations, and sources with the destinations of the same
-    rule. It says what to try: that it suffices is seen when the rules are applied. *)
-Record tested := Tested { destinations : list pattern; sources : list (pattern * pattern) }.
+(** What the rules for a channel test: destinations, sources with the destinations of the same rule,
+    and VLANs. It says what to try: that it suffices is seen when the rules are applied. *)
+Record tested := Tested {
+  destinations : list pattern; sources : list (pattern * pattern); vlans : list pattern }.
 
-(** The bits of a source by which rules tell it from others: all that a pattern tests which fits it,
-    and one by which another one does not. *)
-Definition telling_bits (t : tested) (d : class) (s : N) : N :=
-  let with_bits bits (test : pattern * pattern) :=
+(** The bits of a number by which a pattern tells it from others, and some others: all that the
+    pattern tests if it fits, else one by which it does not. *)
+Definition with_bits_of (p : pattern) (x bits : N) : N :=
+  match fits_cube p (x, bits) with
+  | Unknown =>
+      let different := N.land (N.lxor x (fst p)) (snd p) in
+      if different =? 0 then N.lor bits (snd p) else N.setbit bits (N.log2 different)
+  | _ => bits
+  end.
+
+Definition with_bits_of_vlan (x bits : N) (p : pattern) : N :=
+  with_bits_of (N.shiftl (fst p) 48, N.shiftl (snd p) 48) x bits.
+
+(** The bits of a choice by which rules tell it from others. *)
+Definition telling_bits (t : tested) (d : class) (x : N) (ts : view) : N :=
+  let with_source bits (test : pattern * pattern) :=
     let (destination, p) := test in
-    match fits_class destination d, fits_cube p (s, bits) with
-    | No, _ | _, No | _, Yes => bits
-    | _, Unknown =>
-        let different := N.land (N.lxor s (fst p)) (snd p) in
-        if different =? 0 then N.lor bits (snd p) else N.setbit bits (N.log2 different)
-    end in
-  fold_left with_bits (sources t) 0.
+    match fits_class destination d with No => bits | _ => with_bits_of p x bits end in
+  let bits := fold_left with_source (sources t) 0 in
+  if has_chosen_vlan ts then fold_left (with_bits_of_vlan x) (vlans t) bits else bits.
 
 (** What a switch may hold, and the tables of it for frames from one port. *)
 Definition held := (switch * list table)%type.
 
 Section Follow.
   (** [delivery]: frames have to reach whom they are for. Without it, all outcomes are the same:
-      nobody. [rules c]: for frames on channel [c]; [tests c]: what these test. *)
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+      nobody. [loose]: of tags on channels only the first one is known. [rules c]: for frames on
+    channel [c]; [tests c]: what these test. *)
+  Variables (delivery loose : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
     (tests : N -> tested).
 
   Definition owners_in (d : class) (owners : list N) : list N :=
@@ -398,49 +522,70 @@ Section Follow.
                (owners_in (half true d bit) owners, blank))
     end.
 
-  Definition arrive (c : N) (d : class) (s : pattern) (ts : stack) : answer (list (list out)) :=
+  Definition out_seen := (target * view)%type.
+  Definition resolved_seen (at_switch : N) (sw : switch) (c : copy_seen) : out_seen :=
+    (if is_down sw (fst c) then Nowhere else leaving fab at_switch (fst c), snd c).
+
+  Definition arrive (c : N) (d : class) (x : pattern) (ts : view) : answer (list (list out_seen)) :=
     let (at_switch, port) := entering fab c in
     let with_version (v : held) :=
-      match handle (fst v) port d s (snd v) 0 0 0 ts with
-      | Known choices => Known (map (map (resolved fab at_switch (fst v))) choices)
+      match handle (fst v) port d x (snd v) 0 0 0 ts with
+      | Known choices => Known (map (map (resolved_seen at_switch (fst v))) choices)
       | Divide p => Divide p
       | Refuse => Refuse
       end in
     collect with_version (rules c).
 
-  (** [go] follows a frame on a channel. *)
-  Fixpoint follow_all (go : memo -> N -> stack -> option (memo * known)) (from : N) (m : memo)
-    (outs : list out) : option (memo * known) :=
+  (** The rank of the queue of a frame on a channel; if its priority is not known, the highest one
+      that it may have. *)
+  Definition rank_on (c : N) (ts : view) : N :=
+    let of_priority p := rank rk (queue fab c p) in
+    match ts, priority ts with
+    | _, Some p => of_priority p
+    | More, None => bound rk
+    | _, None => fold_right N.max 0 (map of_priority priorities)
+    end.
+
+  Definition on_channel (ts : view) : view := if loose then forget ts else ts.
+
+  (** [go] follows a frame on a channel; [from]: the rank of the queue that holds it. *)
+  Fixpoint follow_all (go : memo -> N -> view -> option (memo * known)) (from : N) (m : memo)
+    (outs : list out_seen) : option (memo * known) :=
     match outs with
     | [] => Some (m, (0, Exactly []))
     | (Nowhere, _) :: more => follow_all go from m more
     | (ToHost h, ts) :: more =>
         match delivery, ts, follow_all go from m more with
         | false, _, rest => rest
-        | true, [], Some (m, (bits, Exactly l)) => Some (m, (bits, Exactly (together (just h) l)))
+        | true, Bottom, Some (m, (bits, Exactly l)) =>
+            Some (m, (bits, Exactly (together (just h) l)))
         | _, _, _ => None
         end
     | (ToChannel c, ts) :: more =>
-        let next := rank rk (queue_of fab c ts) in
-        if (rank rk from <? next) && (next <=? bound rk) && negb (delivery && may_fail fab c) then
-          match go m c ts with
-          | None => None
-          | Some (m, (bits, o)) =>
-              match follow_all go from m more with
+        match priority ts with
+        | None => None
+        | Some p =>
+            let next := rank rk (queue fab c p) in
+            if (from <? next) && (next <=? bound rk) && negb (delivery && may_fail fab c) then
+              match go m c (on_channel ts) with
               | None => None
-              | Some (m, (bits', o')) =>
-                  match outcome_and o o' with
+              | Some (m, (bits, o)) =>
+                  match follow_all go from m more with
                   | None => None
-                  | Some o => Some (m, (N.lor bits bits', o))
+                  | Some (m, (bits', o')) =>
+                      match outcome_and o o' with
+                      | None => None
+                      | Some o => Some (m, (N.lor bits bits', o))
+                      end
                   end
               end
-          end
-        else None
+            else None
+        end
     end.
 
   (** All choices have to lead to the same receivers. *)
-  Fixpoint follow_each (go : memo -> N -> stack -> option (memo * known)) (from : N) (d : class)
-    (owners : list N) (m : memo) (choices : list (list out)) : option (memo * known) :=
+  Fixpoint follow_each (go : memo -> N -> view -> option (memo * known)) (from : N) (d : class)
+    (owners : list N) (m : memo) (choices : list (list out_seen)) : option (memo * known) :=
     match choices with
     | [] => None
     | [outs] => follow_all go from m outs
@@ -459,29 +604,28 @@ Section Follow.
         end
     end.
 
-  (** A frame with the source [s]. [owners]: the hosts whose address is in the class. *)
-  Fixpoint follow (fuel : nat) (d : class) (owners : list N) (s : N) (m : memo) (c : N)
-    (ts : stack) : option (memo * known) :=
-    match recall m c ts s with
+  (** A frame with the choice [x]. [owners]: the hosts whose address is in the class. *)
+  Fixpoint follow (fuel : nat) (d : class) (owners : list N) (x : N) (m : memo) (c : N)
+    (ts : view) : option (memo * known) :=
+    match recall m c ts x with
     | Some k => Some (m, k)
     | None =>
         match fuel with
         | O => None
         | S fuel =>
-            let bits := telling_bits (tests c) d s in
-            match arrive c d (s, bits) ts with
+            let bits := telling_bits (tests c) d x ts in
+            match arrive c d (x, bits) ts with
             | Refuse => None
             | Known choices =>
-                match follow_each (follow fuel d owners s) (queue_of fab c ts) d owners m choices
-                with
+                match follow_each (follow fuel d owners x) (rank_on c ts) d owners m choices with
                 | None => None
                 | Some (m, (bits', o)) =>
-                    let k := (N.lor bits bits', o) in Some (remember m c ts s k, k)
+                    let k := (N.lor bits bits', o) in Some (remember m c ts x k, k)
                 end
             | Divide p =>
                 let bit := dividing (destinations (tests c)) d p in
                 let (zero, one) := parts_of m d owners bit in
-                let go value part := follow fuel (half value d bit) (fst part) s (snd part) c ts in
+                let go value part := follow fuel (half value d bit) (fst part) x (snd part) c ts in
                 match go false zero, go true one with
                 | Some (m0, (bits, o)), Some (m1, (bits', o')) =>
                     match join (mac fab) (half false d bit) (half true d bit) (fst zero) (fst one)
@@ -490,7 +634,7 @@ Section Follow.
                     | Some o =>
                         let k := (N.lor bits bits', o) in
                         let m := remember_parts m bit ((fst zero, m0), (fst one, m1)) in
-                        Some (remember m c ts s k, k)
+                        Some (remember m c ts x k, k)
                     end
                 | _, _ => None
                 end
@@ -528,16 +672,17 @@ Section Check.
          | Exactly _ => to_owner (filter (fun r => negb (r =? h)) owners) o
          end.
 
-  (** What a host sends to a class. The memo belongs to the class. *)
+  (** What a host sends to a class, untagged and with its own address. The memo belongs to the
+      class. *)
   Fixpoint from_one (fuel' : nat) (everybody : ranges) (h : N) (d : class) (owners : list N)
     (m : memo) : option memo :=
     let c := from_host fab h in
-    match arrive fab rules c d (mac fab h, N.ones 48) [] with
+    match arrive fab rules c d (exactly (mac fab h)) Bottom with
     | Refuse => None
     | Known choices =>
-        match follow_each delivery fab rk
-                (follow delivery fab rk rules tests fuel d owners (mac fab h))
-                (queue_of fab c []) d owners m choices with
+        match follow_each delivery false fab rk
+                (follow delivery false fab rk rules tests fuel d owners (mac fab h))
+                (rank_on fab rk c Bottom) d owners m choices with
         | None => None
         | Some (m, (_, o)) =>
             if negb delivery || receives everybody d owners h o then Some m else None
@@ -571,6 +716,136 @@ Section Check.
   Definition check_class (everybody : ranges) (d : class) : bool :=
     from_hosts everybody d (owners_in fab d (hosts fab)) blank (hosts fab).
 End Check.
+
+(** * Whatever hosts send *)
+
+Section Any.
+  (** [forge]: with any source; [tag]: with any tags. *)
+  Variables (forge tag : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+    (tests : N -> tested) (fuel : nat).
+
+  Definition drops (r : rule) : bool :=
+    match r_acts r, r_goto r with [], None => true | _, _ => false end.
+
+  (** The first rule of a table that may let frames to any address pass. *)
+  Fixpoint passing (t : table) (v p x : pattern) : option rule :=
+    match t with
+    | [] => None
+    | level :: lower =>
+        let fit r := matches_class r 0 v p ((0, 0), []) x in
+        let may_pass r := match fit r with No => false | _ => negb (drops r) end in
+        match find may_pass level with
+        | Some r => Some r
+        | None =>
+            if existsb (fun r => match fit r with Yes => true | _ => false end) level then None
+            else passing lower v p x
+        end
+    end.
+
+  Fixpoint first_passing (l : list held) (v p x : pattern) : option rule :=
+    match l with
+    | [] => None
+    | (_, tables) :: more =>
+        match passing (hd [] tables) v p x with
+        | Some r => Some r
+        | None => first_passing more v p x
+        end
+    end.
+
+  Definition side (one : bool) (x : pattern) (bits : N) : pattern :=
+    fst (half one (x, []) (N.log2 bits)).
+
+  (** A cube of choices divided where rules of the first table divide it, without those parts whose
+      frames it drops. *)
+  Fixpoint admitted (fuel' : nat) (c : N) (ts : view) (x : pattern) : list pattern :=
+    match first_passing (rules c) (vids ts x) (pcps ts) x with
+    | None => []
+    | Some r =>
+        let bits := with_bits_of (r_src r) (fst x) (snd x) in
+        let bits :=
+          if has_chosen_vlan ts then with_bits_of_vlan (fst x) bits (r_vid r) else bits in
+        let more := N.ldiff bits (snd x) in
+        match fuel' with
+        | O => [x]
+        | S fuel' =>
+            if more =? 0 then [x]
+            else admitted fuel' c ts (side false x more) ++ admitted fuel' c ts (side true x more)
+        end
+    end.
+
+  (** Frames of a host: by which channel, tags, and a cube of choices. *)
+  Definition start := (N * view * pattern)%type.
+
+  (** Untagged ones; and all with a tag, whose VLAN has the bit 0x1000. *)
+  Definition first_views : list view := Bottom :: if tag then [Tag None None More] else [].
+  Definition first_cube (h : N) (ts : view) : pattern :=
+    let x := if forge then (0, 0) else exactly (mac fab h) in
+    if has_chosen_vlan ts then (N.setbit (fst x) 60, N.setbit (snd x) 60) else x.
+
+  Definition starts : list start :=
+    let of_host h :=
+      let c := from_host fab h in
+      let of_view ts := map (fun x => (c, ts, x)) (admitted fuel c ts (first_cube h ts)) in
+      flat_map of_view first_views in
+    flat_map of_host (hosts fab).
+
+  (** All of a start to a class. *)
+  Fixpoint from_cube (fuel' : nat) (d : class) (owners : list N) (c : N) (ts : view) (x : pattern)
+    (m : memo) : option memo :=
+    match follow false true fab rk rules tests fuel d owners (fst x) m c ts with
+    | None => None
+    | Some (m, (bits, _)) =>
+        let more := N.ldiff bits (snd x) in
+        if more =? 0 then Some m
+        else
+          match fuel' with
+          | O => None
+          | S fuel' =>
+              match from_cube fuel' d owners c ts (side false x more) m with
+              | None => None
+              | Some m => from_cube fuel' d owners c ts (side true x more) m
+              end
+          end
+    end.
+
+  Fixpoint from_views (d : class) (owners : list N) (c : N) (x : pattern) (l : list view) (m : memo)
+    : option memo :=
+    match l with
+    | [] => Some m
+    | ts :: more =>
+        match from_cube fuel d owners c ts x m with
+        | None => None
+        | Some m => from_views d owners c x more m
+        end
+    end.
+
+  (** If priorities matter, each for itself. *)
+  Definition with_each_priority (ts : view) : list view :=
+    match ts with
+    | Tag v None below => map (fun p => Tag v (Some p) below) priorities
+    | _ => [ts]
+    end.
+
+  Definition from_start (d : class) (owners : list N) (one : start) (m : memo) : option memo :=
+    let '(c, ts, x) := one in
+    match from_cube fuel d owners c ts x m with
+    | Some m => Some m
+    | None => from_views d owners c x (with_each_priority ts) m
+    end.
+
+  Fixpoint from_starts (d : class) (owners : list N) (l : list start) (m : memo) : bool :=
+    match l with
+    | [] => true
+    | one :: more =>
+        match from_start d owners one m with
+        | None => false
+        | Some m => from_starts d owners more m
+        end
+    end.
+
+  Definition check_any_class (l : list start) (d : class) : bool :=
+    from_starts d (owners_in fab d (hosts fab)) l blank.
+End Any.
 
 (** The bit that most cubes test, of those undecided. Whoever has made the cubes by dividing has
     divided at a bit that all test, so that none is on both sides of it. *)
@@ -613,10 +888,21 @@ Definition tables_of (fab : fabric) (c : N) : list held :=
   let (at_switch, port) := entering fab c in
   map (fun sw => (sw, map (rules_of_port port) (tables sw))) (versions fab at_switch).
 
+Definition tests_some (p : pattern) : bool := negb (snd p =? 0).
+
+(** Each pattern once. *)
+Fixpoint different (l : list pattern) : list pattern :=
+  match l with
+  | [] => []
+  | p :: more =>
+      let others := different more in if existsb (pattern_eqb p) others then others else p :: others
+  end.
+
 Definition tested_by (l : list held) : tested :=
   let rules := concat (concat (flat_map snd l)) in
-  Tested (filter (fun p => negb (snd p =? 0)) (map r_dst rules))
-         (filter (fun test => negb (snd (snd test) =? 0)) (map (fun r => (r_dst r, r_src r)) rules)).
+  Tested (filter tests_some (map r_dst rules))
+         (filter (fun test => tests_some (snd test)) (map (fun r => (r_dst r, r_src r)) rules))
+         (different (filter tests_some (map r_vid rules))).
 
 (** A function of channels, prepared for those of a list. *)
 Definition prepare {A} (f : N -> A) (channels : list N) : Map.tree A :=
@@ -633,18 +919,41 @@ Fixpoint ascending (l : list N) : bool :=
   end.
 
 (** [channels] may be any: it is quicker if these are all, numbered from 0. *)
-Definition check (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
-  (classes : list class) : bool :=
+Definition with_rules {A} (fab : fabric) (channels : list N)
+  (check : (N -> list held) -> (N -> tested) -> A) : A :=
   let rules := prepared (tables_of fab) (prepare (tables_of fab) channels) in
   let tests_of c := tested_by (rules c) in
-  let tests := prepared tests_of (prepare tests_of channels) in
-  let everybody := NSort.sort (hosts fab) in
-  let all := fold_right (fun h => together (just h)) [] everybody in
-  ascending everybody
-  && forallb (check_class delivery fab rk rules tests fuel all) classes.
+  check rules (prepared tests_of (prepare tests_of channels)).
 
-(** The same for every address of 48 bits. *)
+Definition have_48_bits (fab : fabric) : bool :=
+  forallb (fun h => mac fab h <=? address_bits) (hosts fab).
+
+Definition check (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
+  (classes : list class) : bool :=
+  with_rules fab channels (fun rules tests =>
+    let everybody := NSort.sort (hosts fab) in
+    let all := fold_right (fun h => together (just h)) [] everybody in
+    have_48_bits fab && ascending everybody
+    && forallb (check_class delivery fab rk rules tests fuel all) classes).
+
+(** Whether classes have every address of 48 bits. *)
+Definition are_all (classes : list class) : bool :=
+  forallb (fun c => snd (fst c) <=? address_bits) classes && exceptions_follow classes
+  && cover 48 (map fst classes).
+
 Definition check_all (delivery : bool) (fab : fabric) (rk : ranking) (fuel : nat) (channels : list N)
   (classes : list class) : bool :=
-  forallb (fun c => snd (fst c) <=? N.ones 48) classes && exceptions_follow classes
-  && cover 48 (map fst classes) && check delivery fab rk fuel channels classes.
+  are_all classes && check delivery fab rk fuel channels classes.
+
+(** The same without delivery for all that hosts may send. *)
+Definition check_any (forge tag : bool) (fab : fabric) (rk : ranking) (fuel : nat)
+  (channels : list N) (classes : list class) : bool :=
+  with_rules fab channels (fun rules tests =>
+    let l := starts forge tag fab rules fuel in
+    have_48_bits fab
+    && forallb (fun h => match rules (from_host fab h) with [] => false | _ => true end) (hosts fab)
+    && forallb (check_any_class fab rk rules tests fuel l) classes).
+
+Definition check_all_any (forge tag : bool) (fab : fabric) (rk : ranking) (fuel : nat)
+  (channels : list N) (classes : list class) : bool :=
+  are_all classes && check_any forge tag fab rk fuel channels classes.

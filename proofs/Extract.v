@@ -17,6 +17,9 @@ Extract Constant N.compare =>
 Extract Constant N.odd => "fun (a:int) -> a land 1 = 1".
 Extract Constant N.div2 => "fun (a:int) -> a lsr 1".
 Extract Constant N.testbit => "fun (a:int) (b:int) -> (a lsr b) land 1 = 1".
+Extract Constant N.shiftl => "fun (a:int) (b:int) -> a lsl b".
+Extract Constant N.shiftr => "fun (a:int) (b:int) -> a lsr b".
+Extract Constant N.max => "fun (a:int) (b:int) -> if a < b then b else a".
 Extract Constant N.log2 =>
   "fun (a:int) -> let rec go n k = if n < 2 then k else go (n lsr 1) (k + 1) in go a 0".
 Extract Constant N.clearbit => "fun (a:int) (b:int) -> a land (lnot (1 lsl b))".
@@ -28,4 +31,4 @@ Extract Constant N.of_nat => "fun (a:int) -> a".
 Extract Constant Nat.eqb => "fun (a:int) (b:int) -> a = b".
 Extract Constant Nat.ltb => "fun (a:int) (b:int) -> a < b".
 
-Extraction "extracted.ml" check_all arrive dividing.
+Extraction "extracted.ml" check_all check_all_any arrive dividing.

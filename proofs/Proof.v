@@ -192,6 +192,150 @@ Proof.
         exists x', some. split; [now right|easy].
 Qed.
 
+(** * Tags *)
+
+Definition source (x : N) : N := N.land x address_bits.
+
+Lemma source_bit x i : N.testbit (source x) i = N.testbit x i && (i <? 48).
+Proof.
+  unfold source, address_bits. rewrite N.land_spec. f_equal.
+  destruct (N.ltb_spec i 48); [now apply N.ones_spec_low|now apply N.ones_spec_high].
+Qed.
+
+Lemma source_own a : a <= address_bits -> source a = a.
+Proof.
+  intros Small. unfold source, address_bits. rewrite N.land_ones. apply N.mod_small.
+  apply N.le_lt_trans with (1 := Small). reflexivity.
+Qed.
+
+(** The source that a pattern tests. *)
+Lemma fits_of_source pt x : snd pt <= address_bits -> fits pt (source x) = fits pt x.
+Proof.
+  intros Small. assert (Same : forall i, N.testbit (snd pt) i = true ->
+    N.testbit (source x) i = N.testbit x i).
+  { intros i Mask. rewrite source_bit. destruct (N.ltb_spec i 48) as [|High]; [apply andb_true_r|].
+    rewrite <- (source_own _ Small), source_bit in Mask. apply andb_true_iff in Mask as (_ & Low).
+    apply N.ltb_lt in Low. lia. }
+  destruct (fits pt x) eqn:Fits.
+  - rewrite fits_spec in Fits. apply fits_spec. intros i Mask. now rewrite Same, Fits.
+  - destruct (fits pt (source x)) eqn:Fits'; [|reflexivity]. rewrite fits_spec in Fits'.
+    rewrite <- Fits. symmetry. apply fits_spec. intros i Mask. now rewrite <- Same, Fits'.
+Qed.
+
+Lemma fits_source_yes pt c x : fits_source pt c = Yes -> fits c x = true -> fits pt (source x) = true.
+Proof.
+  unfold fits_source. destruct (snd pt <=? address_bits) eqn:Small; [|discriminate].
+  apply N.leb_le in Small. rewrite fits_of_source by easy. apply fits_cube_yes.
+Qed.
+
+Lemma fits_source_no pt c x : fits_source pt c = No -> fits c x = true -> fits pt (source x) = false.
+Proof.
+  unfold fits_source. destruct (snd pt <=? address_bits) eqn:Small; [|discriminate].
+  apply N.leb_le in Small. rewrite fits_of_source by easy. apply fits_cube_no.
+Qed.
+
+Lemma fits_vlan c x : fits c x = true -> fits (vlan_of (fst c), vlan_of (snd c)) (vlan_of x) = true.
+Proof.
+  rewrite !fits_spec. cbn [fst snd]. unfold vlan_of. intros Fits i.
+  rewrite !N.shiftr_spec by apply N.le_0_l. apply Fits.
+Qed.
+
+Section Real.
+  (** What a host has chosen, the priority of its first tag, and the tags below. *)
+  Variables (x p0 : N) (rest : stack).
+
+  Fixpoint real (ts : view) : stack :=
+    match ts with
+    | Bottom => []
+    | More => rest
+    | Tag v p below =>
+        (match v with Some v => v | None => vlan_of x end,
+         match p with Some p => p | None => p0 end) :: real below
+    end.
+  Definition real_copy (c : copy_seen) : copy := (fst c, real (snd c)).
+  Definition real_effects (e : effects_seen) : effects :=
+    option_map (fun e => (real (fst e), map real_copy (snd e))) e.
+
+  Lemma vids_fit ts c : fits c x = true -> fits (vids ts c) (vid (real ts)) = true.
+  Proof.
+    intros Fits. destruct ts as [| |[v|] p below]; cbn [vids real vid];
+      try apply fits_self; [apply fits_any|]. now apply fits_vlan.
+  Qed.
+
+  Lemma pcps_fit ts : fits (pcps ts) (pcp (real ts)) = true.
+  Proof. destruct ts as [| |v [p|] below]; try apply fits_self; apply fits_any. Qed.
+
+  Lemma do_bucket_sound port acts : forall ts out ts' out',
+    do_bucket port acts ts out = Some (ts', out') ->
+    bucket port acts (real ts) (map real_copy out) = Some (real ts', map real_copy out').
+  Proof.
+    induction acts as [|action acts IH]; intros ts out ts' out'; cbn [do_bucket].
+    { intros Result. now injection Result as <- <-. }
+    destruct action; try (destruct ts as [| |v0 p1 below]); try discriminate;
+      intros Result; apply IH in Result; cbn [bucket real] in *; try exact Result.
+    1, 2, 3: rewrite <- Result; destruct (port0 =? port); [reflexivity|]; now rewrite map_app.
+    all: now rewrite <- Result, map_app.
+  Qed.
+
+  Lemma do_buckets_sound port all : forall ts out out',
+    do_buckets port all ts out = Some out' ->
+    buckets port all (real ts) (map real_copy out) = Some (map real_copy out').
+  Proof.
+    induction all as [|one all IH]; intros ts out out'; cbn [do_buckets].
+    { intros Result. now injection Result as <-. }
+    destruct (do_bucket port one ts out) as [(ts1, out1)|] eqn:One; [|discriminate].
+    intros Result. cbn [buckets]. rewrite (do_bucket_sound _ _ _ _ _ _ One). now apply IH.
+  Qed.
+
+  (** The effects are those that are seen, if all of them are known. *)
+  Lemma perform_sound sw port acts : forall ts out, ~ In None (perform sw port acts ts out) ->
+    apply sw port acts (real ts) (map real_copy out)
+    = map real_effects (perform sw port acts ts out).
+  Proof.
+    induction acts as [|action acts IH]; intros ts out; [reflexivity|].
+    assert (One : match action with Group _ => False | _ => True end ->
+      forall acts', acts' = acts ->
+      ~ In None (match do_bucket port [action] ts out with
+                 | None => [None]
+                 | Some (ts, out) => perform sw port acts ts out
+                 end) ->
+      match bucket port [action] (real ts) (map real_copy out) with
+      | None => [None]
+      | Some (ts, out) => apply sw port acts ts out
+      end = map real_effects (match do_bucket port [action] ts out with
+                              | None => [None]
+                              | Some (ts, out) => perform sw port acts ts out
+                              end)).
+    { intros _ _ _ Known.
+      destruct (do_bucket port [action] ts out) as [(ts1, out1)|] eqn:Result.
+      - apply do_bucket_sound in Result. rewrite Result. now apply IH.
+      - exfalso. apply Known. now left. }
+    destruct action; try exact (One I acts eq_refl). clear One.
+    cbn [perform apply]. destruct (group_of g (groups sw)) as [[content|content|content]|].
+    - destruct (do_buckets port content ts out) as [out1|] eqn:Result; intros Known.
+      + apply do_buckets_sound in Result. rewrite Result. now apply IH.
+      + exfalso. apply Known. now left.
+    - destruct content as [|one0 others]; [apply IH|]. set (content := one0 :: others). clearbody content.
+      induction content as [|one content IH_content]; [reflexivity|]. cbn [flat_map]. intros Known.
+      rewrite map_app, <- IH_content; [|intros Member; apply Known, in_or_app; now right].
+      f_equal. destruct (do_bucket port one ts out) as [(ts1, out1)|] eqn:Result.
+      + apply do_bucket_sound in Result. rewrite Result. apply IH.
+        intros Member. apply Known, in_or_app. now left.
+      + exfalso. apply Known. now left.
+    - destruct (find _ content) as [(watched, one)|]; [|apply IH].
+      destruct (do_bucket port one ts out) as [(ts1, out1)|] eqn:Result; intros Known.
+      + apply do_bucket_sound in Result. rewrite Result. now apply IH.
+      + exfalso. apply Known. now left.
+    - intros Known. exfalso. apply Known. now left.
+  Qed.
+End Real.
+
+(** Less is known after [forget]. *)
+Lemma real_forget x p0 rest ts : exists rest', real x p0 rest ts = real x p0 rest' (forget ts).
+Proof. destruct ts as [| |v p below]; [now exists []|now exists rest|now exists (real x p0 rest below)]. Qed.
+
+(** * Rules *)
+
 (** Actions have some effects, if it is not defined. *)
 Lemma apply_some sw port acts : forall ts out, exists e, In e (apply sw port acts ts out).
 Proof.
@@ -211,40 +355,60 @@ Proof.
 Qed.
 
 Section Frames.
-  Variables (dc : class) (sc : pattern) (d s : N).
-  Hypotheses (Hd : in_class dc d = true) (Hs : fits sc s = true).
+  Variables (dc : class) (xc : pattern) (d x p0 : N) (rest : stack).
+  Hypotheses (Hd : in_class dc d = true) (Hx : fits xc x = true).
+  Notation s := (source x).
+  Notation real := (real x p0 rest).
+  Notation real_copy := (real_copy x p0 rest).
+
+  Lemma both_yes a b : both a b = Yes -> a = Yes /\ b = Yes.
+  Proof. now destruct a, b. Qed.
+
+  Lemma both_no a b : both a b = No -> a = No \/ b = No.
+  Proof. destruct a, b; cbn; auto. Qed.
 
   Lemma matches_yes r port meta ts : fits (r_port r) port = true ->
-    matches_class r meta (vid ts) (pcp ts) dc sc = Yes -> matches r port meta d s ts = true.
+    matches_class r meta (vids ts xc) (pcps ts) dc xc = Yes ->
+    matches r port meta d s (real ts) = true.
   Proof.
-    unfold matches_class, matches. intros ->.
+    assert (Vid := vids_fit x p0 rest ts xc Hx). assert (Pcp := pcps_fit x p0 rest ts).
+    unfold matches_class, matches. intros -> Yes.
     destruct (fits (r_meta r) meta); [|discriminate].
-    destruct (fits (r_vid r) (vid ts)); [|discriminate].
-    destruct (fits (r_pcp r) (pcp ts)); [|discriminate]. cbn.
-    destruct (fits_class (r_dst r) dc) eqn:Dst; try discriminate.
-    - intros Src. rewrite (fits_class_yes _ _ _ Dst Hd), (fits_cube_yes _ _ _ Src Hs). reflexivity.
-    - destruct (fits_cube (r_src r) sc); discriminate.
+    destruct (fits_cube (r_vid r) _) eqn:In_vid in Yes; try discriminate;
+      destruct (fits_cube (r_pcp r) _) eqn:In_pcp in Yes; try discriminate;
+      destruct (fits_class (r_dst r) dc) eqn:Dst; try discriminate;
+      apply both_yes in Yes as (Tag & Addresses); apply both_yes in Tag as (Tag & Tag');
+      apply both_yes in Addresses as (To & Src); try discriminate.
+    rewrite (fits_cube_yes _ _ _ In_vid Vid), (fits_cube_yes _ _ _ In_pcp Pcp).
+    now rewrite (fits_class_yes _ _ _ Dst Hd), (fits_source_yes _ _ _ Src Hx).
   Qed.
 
   Lemma matches_no r port meta ts :
-    matches_class r meta (vid ts) (pcp ts) dc sc = No -> matches r port meta d s ts = false.
+    matches_class r meta (vids ts xc) (pcps ts) dc xc = No ->
+    matches r port meta d s (real ts) = false.
   Proof.
-    unfold matches_class, matches. destruct (fits (r_port r) port); [|reflexivity].
-    destruct (fits (r_meta r) meta); [|reflexivity].
-    destruct (fits (r_vid r) (vid ts)); [|reflexivity].
-    destruct (fits (r_pcp r) (pcp ts)); [|reflexivity]. cbn.
-    destruct (fits_class (r_dst r) dc) eqn:Dst.
-    - intros Src. rewrite (fits_cube_no _ _ _ Src Hs). apply andb_false_r.
-    - intros _. now rewrite (fits_class_no _ _ _ Dst Hd).
-    - destruct (fits_cube (r_src r) sc) eqn:Src; try discriminate.
-      intros _. rewrite (fits_cube_no _ _ _ Src Hs). apply andb_false_r.
+    assert (Vid := vids_fit x p0 rest ts xc Hx). assert (Pcp := pcps_fit x p0 rest ts).
+    unfold matches_class, matches. intros Miss. destruct (fits (r_port r) port); [|reflexivity].
+    destruct (fits (r_meta r) meta); [|reflexivity]. cbn [andb].
+    assert (One : fits_cube (r_vid r) (vids ts xc) = No \/ fits_cube (r_pcp r) (pcps ts) = No
+                  \/ fits_class (r_dst r) dc = No \/ fits_source (r_src r) xc = No).
+    { destruct (fits_cube (r_vid r) (vids ts xc)); [|now left|];
+        (destruct (fits_cube (r_pcp r) (pcps ts)); [|now right; left|];
+         (destruct (fits_class (r_dst r) dc); [|now right; right; left|];
+          apply both_no in Miss as [Miss|Miss]; try discriminate;
+          apply both_no in Miss as [Miss|Miss]; try discriminate; auto)). }
+    destruct One as [No|[No|[No|No]]].
+    - now rewrite (fits_cube_no _ _ _ No Vid).
+    - rewrite (fits_cube_no _ _ _ No Pcp). now rewrite andb_false_r.
+    - rewrite (fits_class_no _ _ _ No Hd). now rewrite andb_false_r.
+    - rewrite (fits_source_no _ _ _ No Hx). now rewrite andb_false_r.
   Qed.
 
   Definition level_of_port (port : N) (l : list rule) : list rule :=
     filter (fun r => fits (r_port r) port) l.
 
   Lemma other_port r port meta ts :
-    fits (r_port r) port = false -> matches r port meta d s ts = false.
+    fits (r_port r) port = false -> matches r port meta d s (real ts) = false.
   Proof. unfold matches. now intros ->. Qed.
 
   Lemma undecided_unknown r (hits : list rule) : undecided r dc <> Known hits.
@@ -252,11 +416,11 @@ Section Frames.
 
   (** The rules of one priority that match, but for those that do the same as others. *)
   Definition level_hits (l hits : list rule) port meta ts : Prop :=
-    (forall r, In r hits -> In r l /\ matches r port meta d s ts = true)
-    /\ forall r, In r l -> matches r port meta d s ts = true ->
+    (forall r, In r hits -> In r l /\ matches r port meta d s (real ts) = true)
+    /\ forall r, In r l -> matches r port meta d s (real ts) = true ->
        exists r', In r' hits /\ alike r r'.
 
-  Lemma skipped_rule r l hits port meta ts : matches r port meta d s ts = false ->
+  Lemma skipped_rule r l hits port meta ts : matches r port meta d s (real ts) = false ->
     level_hits l hits port meta ts -> level_hits (r :: l) hits port meta ts.
   Proof.
     intros Miss (Hits & All_hits). split.
@@ -265,7 +429,7 @@ Section Frames.
   Qed.
 
   Lemma in_level_sound port meta ts : forall l hits,
-    in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc = Known hits ->
+    in_level (level_of_port port l) meta (vids ts xc) (pcps ts) dc xc = Known hits ->
     level_hits l hits port meta ts.
   Proof.
     induction l as [|r l IH]; intros hits; cbn [level_of_port filter].
@@ -273,11 +437,11 @@ Section Frames.
     destruct (fits (r_port r) port) eqn:Port.
     2: { intros Rest. apply skipped_rule; [now apply other_port|now apply IH]. }
     cbn [in_level]. fold (level_of_port port l).
-    destruct (matches_class r meta (vid ts) (pcp ts) dc sc) eqn:Match.
-    - destruct (in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc) as [rest| |] eqn:Rest;
+    destruct (matches_class r meta (vids ts xc) (pcps ts) dc xc) eqn:Match.
+    - destruct (in_level (level_of_port port l) meta (vids ts xc) (pcps ts) dc xc) as [others| |] eqn:Rest;
         try discriminate.
       destruct (IH _ eq_refl) as (Hits & All_hits). apply (matches_yes r port) in Match; [|easy].
-      intros Result. injection Result as <-. destruct (existsb (does_as r) rest) eqn:Known_effect.
+      intros Result. injection Result as <-. destruct (existsb (does_as r) others) eqn:Known_effect.
       + split.
         * intros r' Hit. destruct (Hits r' Hit). split; [now right|easy].
         * intros r' [<-|Member] Matches; [|now apply All_hits].
@@ -295,22 +459,22 @@ Section Frames.
   Qed.
 
   Definition table_hits (t : table) (hits : list rule) port meta ts : Prop :=
-    (hits = [] -> missed t port meta d s ts)
-    /\ (forall r, In r hits -> may_count t r port meta d s ts)
-    /\ forall r, may_count t r port meta d s ts -> exists r', In r' hits /\ alike r r'.
+    (hits = [] -> missed t port meta d s (real ts))
+    /\ (forall r, In r hits -> may_count t r port meta d s (real ts))
+    /\ forall r, may_count t r port meta d s (real ts) -> exists r', In r' hits /\ alike r r'.
 
   Lemma in_table_sound port meta ts : forall t hits,
-    in_table (rules_of_port port t) meta (vid ts) (pcp ts) dc sc = Known hits ->
+    in_table (rules_of_port port t) meta (vids ts xc) (pcps ts) dc xc = Known hits ->
     table_hits t hits port meta ts.
   Proof.
     induction t as [|l t IH]; intros hits; cbn [rules_of_port map in_table].
     { intros Result. injection Result as <-. split; [easy|]. split; [easy|].
       intros r (higher & level & lower & Split & _). now destruct higher. }
     fold (level_of_port port l). fold (rules_of_port port t).
-    destruct (in_level (level_of_port port l) meta (vid ts) (pcp ts) dc sc) as [[|r0 hits0]| |]
+    destruct (in_level (level_of_port port l) meta (vids ts xc) (pcps ts) dc xc) as [[|r0 hits0]| |]
       eqn:Level; try discriminate; apply in_level_sound in Level as (Hits & All_hits).
-    - assert (Nothing : forall r, In r l -> matches r port meta d s ts = false).
-      { intros r Member. destruct (matches r port meta d s ts) eqn:Matches; [|reflexivity].
+    - assert (Nothing : forall r, In r l -> matches r port meta d s (real ts) = false).
+      { intros r Member. destruct (matches r port meta d s (real ts)) eqn:Matches; [|reflexivity].
         destruct (All_hits r Member Matches) as (r' & [] & _). }
       intros Rest. apply IH in Rest as (Miss & Count & All_count). split; [|split].
       + intros Empty l' r [<-|Member] In_level; [now apply Nothing|now apply (Miss Empty l')].
@@ -342,17 +506,19 @@ Section Frames.
     forall i, nth i l [] = rules_of_port port (nth (from + i) (tables sw) []).
 
   (** The choices are those that the relation allows; what is not defined is not among them. *)
-  Definition all_choices (choices : list (list copy)) (possible : option (list copy) -> Prop) : Prop :=
-    (forall copies, In copies choices -> possible (Some copies))
-    /\ forall result, possible result -> exists copies, result = Some copies /\ In copies choices.
+  Definition all_choices (choices : list (list copy_seen)) (possible : option (list copy) -> Prop)
+    : Prop :=
+    (forall copies, In copies choices -> possible (Some (map real_copy copies)))
+    /\ forall result, possible result ->
+       exists copies, result = Some (map real_copy copies) /\ In copies choices.
 
   Lemma handle_sound sw port : forall l from target meta ts choices,
     tables_from sw port from l -> (from <= target)%nat ->
-    handle sw port dc sc l from target meta ts = Known choices ->
-    all_choices choices (handled sw port d s target meta ts).
+    handle sw port dc xc l from target meta ts = Known choices ->
+    all_choices choices (handled sw port d s target meta (real ts)).
   Proof.
-    assert (Miss : forall t meta ts choices, missed (nth t (tables sw) []) port meta d s ts ->
-        Known [[]] = Known choices -> all_choices choices (handled sw port d s t meta ts)).
+    assert (Miss : forall t meta ts choices, missed (nth t (tables sw) []) port meta d s (real ts) ->
+        Known [[]] = Known choices -> all_choices choices (handled sw port d s t meta (real ts))).
     { intros t meta ts choices Missed Result. injection Result as <-. split.
       - intros copies [<-|[]]. now apply handled_miss.
       - intros result Other. inversion Other; subst;
@@ -370,31 +536,61 @@ Section Frames.
       2: { apply PeanoNat.Nat.eqb_neq in Here. apply IH; [easy|lia]. }
       apply PeanoNat.Nat.eqb_eq in Here. subst target.
       specialize (Tables O). cbn [nth] in Tables. rewrite PeanoNat.Nat.add_0_r in Tables. subst t.
-      destruct (in_table (rules_of_port port _) meta (vid ts) (pcp ts) dc sc) as [hits| |] eqn:Table;
+      destruct (in_table (rules_of_port port _) meta (vids ts xc) (pcps ts) dc xc) as [hits| |] eqn:Table;
         try discriminate; apply in_table_sound in Table as (No_hit & Count & All_count).
       destruct hits as [|r0 hits0]; [apply Miss; now apply No_hit|].
       assert (Hit0 : In r0 (r0 :: hits0)) by now left.
       set (hits := r0 :: hits0) in *. clearbody hits. clear No_hit hits0. cbv zeta.
-      intros Collect. apply collect_sound in Collect as (Each_rule & Only_rules). split.
+      intros Collect. apply collect_sound in Collect as (Each_rule & Only_rules).
+      (* All effects of a rule that is hit are known, so that these are the possible ones. *)
+      assert (Performed : forall r of_rule,
+        collect (fun e : effects_seen =>
+          match e with
+          | None => Refuse
+          | Some (ts', out) =>
+              match r_goto r with
+              | None => Known [out]
+              | Some next =>
+                  if Nat.ltb from next
+                  then collect (fun w =>
+                    match handle sw port dc xc l (S from) next (written w meta) ts' with
+                    | Known outs => Known (map (app out) outs)
+                    | other => other
+                    end) (r_write r :: r_writes r)
+                  else Refuse
+              end
+          end) (perform sw port (r_acts r) ts []) = Known of_rule ->
+        apply sw port (r_acts r) (real ts) []
+        = map (real_effects x p0 rest) (perform sw port (r_acts r) ts [])).
+      { intros r of_rule Effects. apply collect_sound in Effects as (Each_effect & _).
+        apply (perform_sound x p0 rest sw port (r_acts r) ts []). intros Undefined.
+        destruct (Each_effect None Undefined) as (some & Known_some & _). discriminate. }
+      split.
       + intros copies Choice.
         destruct (Only_rules copies Choice) as (r & of_rule & Hit & Effects & In_rule).
+        assert (Performs := Performed r of_rule Effects).
         apply collect_sound in Effects as (_ & Only_effects).
         destruct (Only_effects copies In_rule) as ([(ts', out)|] & some & Effect & Known_some & In_some);
           [|discriminate].
+        assert (Real : In (Some (real ts', map real_copy out)) (apply sw port (r_acts r) (real ts) [])).
+        { rewrite Performs. now apply (in_map (real_effects x p0 rest)) in Effect. }
         destruct (r_goto r) as [next|] eqn:Next.
         * destruct (Nat.ltb from next) eqn:Later; [|discriminate].
           apply PeanoNat.Nat.ltb_lt in Later. apply collect_sound in Known_some as (_ & Only_writes).
           destruct (Only_writes copies In_some) as (w & behind & Write & Handle & In_behind).
-          destruct (handle sw port dc sc l (S from) next (written w meta) ts') as [outs| |] eqn:Rest;
+          destruct (handle sw port dc xc l (S from) next (written w meta) ts') as [outs| |] eqn:Rest;
             try discriminate. injection Handle as <-.
           apply in_map_iff in In_behind as (out' & <- & In_outs).
-          apply IH in Rest as (Possible & _); [|easy|lia].
-          change (Some (out ++ out')) with (option_map (app out) (Some out')).
+          apply IH in Rest as (Possible & _); [|easy|lia]. rewrite map_app.
+          change (Some (map real_copy out ++ map real_copy out'))
+            with (option_map (app (map real_copy out)) (Some (map real_copy out'))).
           eapply handled_goto; eauto.
         * injection Known_some as <-. destruct In_some as [<-|[]]. eapply handled_end; eauto.
-      + assert (Effect_known : forall r e, may_count (nth from (tables sw) []) r port meta d s ts ->
-          In e (apply sw port (r_acts r) ts []) -> exists r' of_effect, alike r r'
-            /\ match e with
+      + assert (Effect_known : forall r e,
+          may_count (nth from (tables sw) []) r port meta d s (real ts) ->
+          In e (apply sw port (r_acts r) (real ts) []) -> exists r' e' of_effect, alike r r'
+            /\ e = real_effects x p0 rest e'
+            /\ match e' with
                | None => Refuse
                | Some (ts', out) =>
                    match r_goto r' with
@@ -402,7 +598,7 @@ Section Frames.
                    | Some next =>
                        if Nat.ltb from next
                        then collect (fun w =>
-                         match handle sw port dc sc l (S from) next (written w meta) ts' with
+                         match handle sw port dc xc l (S from) next (written w meta) ts' with
                          | Known outs => Known (map (app out) outs)
                          | other => other
                          end) (r_write r' :: r_writes r')
@@ -411,20 +607,24 @@ Section Frames.
                end = Known of_effect /\ incl of_effect choices).
         { intros r e Counts Effect. destruct (All_count r Counts) as (r' & Hit & Same).
           destruct (Each_rule r' Hit) as (of_rule & Effects & In_choices).
+          assert (Performs := Performed r' of_rule Effects).
+          destruct Same as (Acts & Same). rewrite Acts, Performs in Effect.
+          apply in_map_iff in Effect as (e' & <- & Effect).
           apply collect_sound in Effects as (Each_effect & _).
-          destruct (Each_effect e) as (of_effect & Known_effect & In_rule).
-          { destruct Same as (<- & _). exact Effect. }
-          exists r', of_effect. split; [exact Same|]. split; [exact Known_effect|].
+          destruct (Each_effect e' Effect) as (of_effect & Known_effect & In_rule).
+          exists r', e', of_effect. split; [easy|]. split; [easy|]. split; [exact Known_effect|].
           now apply incl_tran with of_rule. }
         intros result Handled. inversion Handled; subst.
         * exfalso. eapply missed_not_counting; eauto.
         * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In _ _ |- _ =>
-            destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl) end.
+            destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
+          destruct e' as [(ts1, out1)|]; [|discriminate]. injection Real as -> ->.
           destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
           match goal with Last : r_goto _ = None |- _ => rewrite Last in Known_some end.
-          injection Known_some as <-. exists out. split; [reflexivity|]. apply Incl. now left.
+          injection Known_some as <-. exists out1. split; [reflexivity|]. apply Incl. now left.
         * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In (Some _) _ |- _ =>
-            destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl) end.
+            destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
+          destruct e' as [(ts1, out1)|]; [|discriminate]. injection Real as -> ->.
           destruct Same as (_ & Write & Writes & Goto). rewrite <- Goto, <- Write, <- Writes in Known_some.
           match goal with Next : r_goto _ = Some _ |- _ => rewrite Next in Known_some end.
           destruct (Nat.ltb from t') eqn:Later; [|discriminate].
@@ -432,67 +632,76 @@ Section Frames.
           apply collect_sound in Known_some as (Each_write & _).
           match goal with Write : In ?w (_ :: _) |- _ =>
             destruct (Each_write w Write) as (behind & Handle & In_some) end.
-          destruct (handle sw port dc sc l (S from) t' (written w meta) ts') as [outs| |] eqn:Rest;
+          destruct (handle sw port dc xc l (S from) t' (written w meta) ts1) as [outs| |] eqn:Rest;
             try discriminate. injection Handle as <-.
           apply IH in Rest as (_ & All_results); [|easy|lia].
           match goal with Handled : handled _ _ _ _ t' _ _ _ |- _ =>
             destruct (All_results _ Handled) as (copies & -> & In_outs) end.
-          exists (out ++ copies). split; [reflexivity|]. apply Incl, In_some.
-          now apply (in_map (app out)).
+          exists (out1 ++ copies). split; [now rewrite map_app|]. apply Incl, In_some.
+          now apply (in_map (app out1)).
         * match goal with Counts : may_count _ ?r _ _ _ _ _ |- _ =>
-            assert (Some_effect : exists e, In e (apply sw port (r_acts r) ts []));
+            assert (Some_effect : exists e, In e (apply sw port (r_acts r) (real ts) []));
             [|destruct Some_effect as (e & Effect);
-              destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl)] end.
+              destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & _ & Known_some & Incl)] end.
           { apply apply_some. }
           destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
           match goal with Next : r_goto _ = Some _ |- _ => rewrite Next in Known_some end.
-          destruct e as [(ts', out)|]; [|discriminate].
+          destruct e' as [(ts', out)|]; [|discriminate].
           destruct (Nat.ltb from t') eqn:Later; [|discriminate].
           apply PeanoNat.Nat.ltb_lt in Later. lia.
         * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In None _ |- _ =>
-            destruct (Effect_known _ _ Counts Effect) as (r' & some & Same & Known_some & Incl) end.
-          discriminate.
+            destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
+          now destruct e' as [(ts1, out1)|].
   Qed.
 
   (** The same for the frame of a channel, with what is behind the ports. *)
-  Definition entered (fab : fabric) (c : N) (ts : stack) (choices : list (list out)) : Prop :=
-    ~ undefined fab c d s ts
-    /\ (forall outs, In outs choices -> arrives fab c d s ts outs)
-    /\ forall outs, arrives fab c d s ts outs -> In outs choices.
+  Definition real_out (o : out_seen) : out := (fst o, real (snd o)).
+  Definition entered (fab : fabric) (c : N) (ts : view) (choices : list (list out_seen)) : Prop :=
+    ~ undefined fab c d s (real ts)
+    /\ (forall outs, In outs choices -> arrives fab c d s (real ts) (map real_out outs))
+    /\ forall outs, arrives fab c d s (real ts) outs ->
+       exists seen, In seen choices /\ outs = map real_out seen.
+
+  Lemma resolved_real fab at_switch sw copies :
+    map (resolved fab at_switch sw) (map real_copy copies)
+    = map real_out (map (resolved_seen fab at_switch sw) copies).
+  Proof. rewrite !map_map. reflexivity. Qed.
 
   Lemma arrive_sound fab rules c ts choices :
-    rules c = tables_of fab c -> arrive fab rules c dc sc ts = Known choices ->
+    rules c = tables_of fab c -> arrive fab rules c dc xc ts = Known choices ->
     entered fab c ts choices.
   Proof.
     unfold arrive, entered, undefined, arrives, enters, tables_of. intros ->.
     destruct (entering fab c) as (at_switch, port). cbn [fst snd].
     intros Collect. apply collect_sound in Collect as (Each & Only).
     assert (Handled : forall sw all,
-      handle sw port dc sc (map (rules_of_port port) (tables sw)) 0 0 0 ts = Known all ->
-      all_choices all (handled sw port d s 0 0 ts)).
+      handle sw port dc xc (map (rules_of_port port) (tables sw)) 0 0 0 ts = Known all ->
+      all_choices all (handled sw port d s 0 0 (real ts))).
     { intros sw all. apply handle_sound; [|lia]. intros i. cbn.
       apply (map_nth (rules_of_port port) _ [] i). }
     assert (Version : forall sw, In sw (versions fab at_switch) -> exists all,
-      all_choices all (handled sw port d s 0 0 ts)
-      /\ incl (map (map (resolved fab at_switch sw)) all) choices).
+      all_choices all (handled sw port d s 0 0 (real ts))
+      /\ incl (map (map (resolved_seen fab at_switch sw)) all) choices).
     { intros sw Held. destruct (Each (sw, map (rules_of_port port) (tables sw))) as (some & Some_choices & Incl).
       - now apply (in_map (fun sw => (sw, map (rules_of_port port) (tables sw)))).
       - cbn [fst snd] in Some_choices.
-        destruct (handle sw port dc sc _ 0 0 0 ts) as [all| |] eqn:Result; try discriminate.
+        destruct (handle sw port dc xc _ 0 0 0 ts) as [all| |] eqn:Result; try discriminate.
         injection Some_choices as <-. exists all. split; [now apply Handled|easy]. }
     split; [|split].
     - intros (sw & Held & Undefined). destruct (Version sw Held) as (all & (_ & All_results) & _).
       destruct (All_results None Undefined) as (copies & Some_copies & _). discriminate.
     - intros outs Choice. destruct (Only outs Choice) as (v & some & Member & Some_choices & In_some).
       apply in_map_iff in Member as (sw & <- & Held). cbn [fst snd] in Some_choices.
-      destruct (handle sw port dc sc _ 0 0 0 ts) as [all| |] eqn:Result; try discriminate.
+      destruct (handle sw port dc xc _ 0 0 0 ts) as [all| |] eqn:Result; try discriminate.
       injection Some_choices as <-. apply in_map_iff in In_some as (copies & <- & In_all).
       destruct (Handled sw all Result) as (Possible & _).
-      exists sw, copies. split; [split; [easy|now apply Possible]|reflexivity].
+      exists sw, (map real_copy copies). rewrite resolved_real.
+      split; [split; [easy|now apply Possible]|reflexivity].
     - intros outs (sw & copies & (Held & Enters) & ->).
-      destruct (Version sw Held) as (all & (_ & All_results) & Incl). apply Incl.
-      destruct (All_results _ Enters) as (copies' & Same & Choice). injection Same as <-.
-      now apply in_map.
+      destruct (Version sw Held) as (all & (_ & All_results) & Incl).
+      destruct (All_results _ Enters) as (copies' & Same & Choice). injection Same as ->.
+      exists (map (resolved_seen fab at_switch sw) copies'). split; [|apply resolved_real].
+      now apply Incl, in_map.
   Qed.
 End Frames.
 
@@ -745,19 +954,26 @@ End Descriptions.
 (** * The search *)
 
 Section Search.
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
+  Variables (delivery loose : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
     (tests : N -> tested).
   Hypothesis Rules : forall c, rules c = tables_of fab c.
 
   (** What becomes of a frame on a channel, and of one in its buffer. *)
-  Definition ends (o : outcome) (d s c : N) (ts : stack) : Prop :=
-    exists k to, run delivery fab rk d s c ts k to /\ describes delivery fab o d to.
-  Definition all_end (o : outcome) (d s from : N) (outs : list out) : Prop :=
-    exists k to, runs delivery fab rk d s from outs k to /\ describes delivery fab o d to.
+  Definition ends (o : outcome) (d x p0 : N) (rest : stack) (c : N) (ts : view) : Prop :=
+    exists k to, run delivery fab rk d (source x) c (real x p0 rest ts) k to
+      /\ describes delivery fab o d to.
+  (** It is in a queue of the rank [from], or of a lower one. *)
+  Definition holds (from q : N) : Prop := rank rk q <= from \/ bound rk <= from.
+  Definition all_end (o : outcome) (d x p0 : N) (rest : stack) (from : N) (outs : list out_seen)
+    : Prop :=
+    exists k to, (forall q, holds from q ->
+                  runs delivery fab rk d (source x) q (map (real_out x p0 rest) outs) k to)
+      /\ describes delivery fab o d to.
 
-  (** An outcome of frames to some addresses, with the source [s] or one like it. *)
-  Definition ends_so (k : known) (addresses : N -> Prop) (s c : N) (ts : stack) : Prop :=
-    forall d s', addresses d -> fits (s, fst k) s' = true -> ends (snd k) d s' c ts.
+  (** An outcome of frames to some addresses, with the choice [x] or one like it. *)
+  Definition ends_so (k : known) (addresses : N -> Prop) (x c : N) (ts : view) : Prop :=
+    forall d x' p0 rest, addresses d -> fits (x, fst k) x' = true -> p0 < 8 ->
+    ends (snd k) d x' p0 rest c ts.
 
   Definition inside (value : bool) (dc : class) (bit : N) (addresses : N -> Prop) (d : N) : Prop :=
     addresses d /\ in_class (half value dc bit) d = true.
@@ -768,7 +984,7 @@ Section Search.
   (** Of frames to some addresses of a class. *)
   Inductive memo_sound : (N -> Prop) -> class -> memo -> Prop :=
   | outcomes_sound (addresses : N -> Prop) dc m :
-      (forall c ts s k, recall m c ts s = Some k -> ends_so k addresses s c ts) ->
+      (forall c ts x k, recall m c ts x = Some k -> ends_so k addresses x c ts) ->
       (forall bit both, parts_by bit (parts m) = Some both -> forall value,
          has_owners fab (inside value dc bit addresses) (fst (chosen value both))
          /\ memo_sound (inside value dc bit addresses) (half value dc bit)
@@ -783,11 +999,14 @@ Section Search.
   Lemma memo_sound_empty addresses dc : memo_sound addresses dc blank.
   Proof. now constructor. Qed.
 
-  Lemma stack_eqb_eq a : forall b, stack_eqb a b = true -> a = b.
+  Lemma value_eqb_eq a b : value_eqb a b = true -> a = b.
+  Proof. destruct a, b; cbn; try easy. rewrite N.eqb_eq. now intros ->. Qed.
+
+  Lemma view_eqb_eq a : forall b, view_eqb a b = true -> a = b.
   Proof.
-    induction a as [|(x, y) a IH]; intros [|(x', y') b]; cbn; try easy.
-    rewrite !andb_true_iff. unfold tag_eqb. cbn. rewrite andb_true_iff, !N.eqb_eq.
-    intros ((-> & ->) & H). now rewrite (IH _ H).
+    induction a as [| |v p a IH]; intros [| |v' p' b]; cbn [view_eqb]; try easy.
+    rewrite !andb_true_iff. intros ((V & P) & Below).
+    now rewrite (value_eqb_eq _ _ V), (value_eqb_eq _ _ P), (IH _ Below).
   Qed.
 
   Lemma recall_remember m c ts s k c' ts' s' k' :
@@ -797,9 +1016,9 @@ Section Search.
     unfold recall, remember. cbn [outcomes].
     destruct (Map.find (Map.add _ c _) c') as [l|] eqn:Added; [|discriminate].
     apply find_added in Added as [(-> & ->)|Old]; [|rewrite Old; now right]. cbn [assoc].
-    destruct (stack_eqb ts' ts && fits (s, fst k) s') eqn:Same.
+    destruct (view_eqb ts' ts && fits (s, fst k) s') eqn:Same.
     - intros Found. injection Found as <-. left. apply andb_true_iff in Same as (Same & Fits).
-      apply stack_eqb_eq in Same. destruct k. easy.
+      apply view_eqb_eq in Same. destruct k. easy.
     - destruct (Map.find (outcomes m) c); [now right|discriminate].
   Qed.
 
@@ -809,7 +1028,7 @@ Section Search.
     intros Sound New. destruct Sound as [addresses dc m Outcomes Parts]. constructor; [|exact Parts].
     intros c' ts' s' k' Found.
     apply recall_remember in Found as [(-> & -> & Fits & ->)|Found]; [|now apply Outcomes].
-    intros d x Address Like. apply New; [easy|]. now apply fits_agreeing with s'.
+    intros d x p0 rest Address Like Small. apply New; [easy| |easy]. now apply fits_agreeing with s'.
   Qed.
 
   Lemma parts_by_with bit both bit' l :
@@ -842,85 +1061,129 @@ Section Search.
       destruct value; now apply has_owners_in.
   Qed.
 
-  (** [go] follows frames with the source [s]. *)
+  (** [go] follows frames with the choice [s]. *)
   Definition sound (addresses : N -> Prop) (dc : class) (s : N)
-    (go : memo -> N -> stack -> option (memo * known)) : Prop :=
+    (go : memo -> N -> view -> option (memo * known)) : Prop :=
     forall m c ts m' k, memo_sound addresses dc m -> go m c ts = Some (m', k) ->
     memo_sound addresses dc m' /\ ends_so k addresses s c ts.
 
+  Lemma priority_real x p0 rest ts p : priority ts = Some p -> pcp (real x p0 rest ts) = p.
+  Proof.
+    destruct ts as [| |v [p'|] below]; cbn; try discriminate; intros Some_p; now injection Some_p.
+  Qed.
+
+  Lemma in_priorities p0 : p0 < 8 -> In p0 priorities.
+  Proof.
+    intros Small. unfold priorities. destruct p0 as [|p]; [now left|].
+    do 3 (destruct p as [p|p|]; try (cbn; tauto); try (exfalso; lia)).
+  Qed.
+
+  Lemma holds_on x p0 rest c ts : p0 < 8 ->
+    holds (rank_on fab rk c ts) (queue_of fab c (real x p0 rest ts)).
+  Proof.
+    intros Small. unfold queue_of. destruct ts as [| |v [p|] below]; [left; reflexivity| |left; reflexivity|].
+    { right. reflexivity. }
+    left. unfold rank_on. cbn [priority real pcp]. set (of_priority := fun p => _).
+    change (of_priority p0 <= fold_right N.max 0 (map of_priority priorities)).
+    assert (Member := in_priorities p0 Small).
+    induction priorities as [|p l IH]; [easy|]. cbn [map fold_right].
+    destruct Member as [->|Member]; [apply N.le_max_l|].
+    apply N.le_trans with (1 := IH Member). apply N.le_max_r.
+  Qed.
+
+  Lemma real_on_channel x p0 rest ts :
+    exists rest', real x p0 rest ts = real x p0 rest' (on_channel loose ts).
+  Proof. unfold on_channel. destruct loose; [apply real_forget|now exists rest]. Qed.
+
   Lemma follow_all_sound addresses dc s0 go from : sound addresses dc s0 go ->
     forall outs m m' k0, memo_sound addresses dc m ->
-    follow_all delivery fab rk go from m outs = Some (m', k0) ->
+    follow_all delivery loose fab rk go from m outs = Some (m', k0) ->
     memo_sound addresses dc m'
-    /\ forall d s, addresses d -> fits (s0, fst k0) s = true -> all_end (snd k0) d s from outs.
+    /\ forall d x p0 rest, addresses d -> fits (s0, fst k0) x = true -> p0 < 8 ->
+       all_end (snd k0) d x p0 rest from outs.
   Proof.
     intros Go. induction outs as [|([h|c|], ts) outs IH]; intros m m' k0 Sound; cbn [follow_all].
     - intros Result; injection Result as <- <-. split; [easy|].
       intros. exists 1, []. split; [constructor|intros _; reflexivity].
     - destruct delivery eqn:Delivery.
-      + destruct ts; [|discriminate].
-        destruct (follow_all true fab rk go from m outs) as [(m1, (bits, [l|]))|] eqn:Rest; try discriminate.
+      + destruct ts; try discriminate.
+        destruct (follow_all true loose fab rk go from m outs) as [(m1, (bits, [l|]))|] eqn:Rest; try discriminate.
         intros Result; injection Result as <- <-. destruct (IH _ _ _ Sound Rest) as (Sound' & End).
-        split; [easy|]. intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
-        exists (1 + k), (h :: to). split; [apply (runs_host _ _ _ _ _ _ h []), Run|].
+        split; [easy|]. intros d x p0 rest Hd Hx Small.
+        destruct (End d x p0 rest Hd Hx Small) as (k & to & Run & Describes).
+        exists (1 + k), (h :: to). split; [intros q Holds; apply (runs_host _ _ _ _ _ _ h []), Run, Holds|].
         intros Yes. specialize (Describes Yes). cbn [snd] in *.
         rewrite members_together, members_just. now constructor.
       + intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
-        intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & _).
-        exists (1 + k), (untagged ts h ++ to). split; [apply runs_host, Run|]. unfold describes. congruence.
-    - cbv zeta. destruct ((rank rk from <? _) && _ && _) eqn:Ranks; [|discriminate].
+        intros d x p0 rest Hd Hx Small.
+        destruct (End d x p0 rest Hd Hx Small) as (k & to & Run & _).
+        exists (1 + k), (untagged (real x p0 rest ts) h ++ to).
+        split; [intros q Holds; apply runs_host, Run, Holds|]. unfold describes. congruence.
+    - destruct (priority ts) as [p|] eqn:Priority; [|discriminate].
+      cbv zeta. destruct ((from <? _) && _ && _) eqn:Ranks; [|discriminate].
       apply andb_true_iff in Ranks as (Ranks & Sure). apply andb_true_iff in Ranks as (Rises & Bounded).
       apply N.ltb_lt in Rises. apply N.leb_le in Bounded.
       assert (Reliable : delivery = true -> may_fail fab c = false).
       { intros Delivery. rewrite Delivery in Sure. now apply negb_true_iff in Sure. }
-      destruct (go m c ts) as [(m1, (bits1, o1))|] eqn:First; [|discriminate].
-      destruct (follow_all delivery fab rk go from m1 outs) as [(m2, (bits2, o2))|] eqn:Rest; [|discriminate].
+      destruct (go m c (on_channel loose ts)) as [(m1, (bits1, o1))|] eqn:First; [|discriminate].
+      destruct (follow_all delivery loose fab rk go from m1 outs) as [(m2, (bits2, o2))|] eqn:Rest; [|discriminate].
       destruct (outcome_and o1 o2) as [o3|] eqn:And; [|discriminate].
       intros Result; injection Result as <- <-.
       destruct (Go _ _ _ _ _ Sound First) as (Sound1 & End1).
       destruct (IH _ _ _ Sound1 Rest) as (Sound2 & End2).
-      split; [easy|]. intros d s Hd Hs. apply fits_both in Hs as (Hs1 & Hs2).
-      destruct (End1 d s Hd Hs1) as (k1 & to1 & Run1 & Describes1).
-      destruct (End2 d s Hd Hs2) as (k2 & to2 & Run2 & Describes2).
-      exists (1 + k1 + k2), (to1 ++ to2). split; [now apply runs_channel|].
-      now apply (outcome_and_describes delivery fab o1 o2).
+      split; [easy|]. intros d x p0 rest Hd Hx Small. apply fits_both in Hx as (Hx1 & Hx2).
+      destruct (real_on_channel x p0 rest ts) as (rest' & Real).
+      destruct (End1 d x p0 rest' Hd Hx1 Small) as (k1 & to1 & Run1 & Describes1).
+      destruct (End2 d x p0 rest Hd Hx2 Small) as (k2 & to2 & Run2 & Describes2).
+      exists (1 + k1 + k2), (to1 ++ to2). split.
+      + intros q Holds. assert (Queue : queue_of fab c (real x p0 rest ts) = queue fab c p).
+        { unfold queue_of. f_equal. now apply priority_real. }
+        cbn [map]. apply runs_channel; cbn [real_out snd]; rewrite ?Queue; try easy.
+        * destruct Holds as [Holds|Holds]; lia.
+        * now rewrite Real.
+        * now apply Run2.
+      + now apply (outcome_and_describes delivery fab o1 o2).
     - intros Rest. destruct (IH _ _ _ Sound Rest) as (Sound' & End). split; [easy|].
-      intros d s Hd Hs. destruct (End d s Hd Hs) as (k & to & Run & Describes).
-      exists (1 + k), to. split; [now constructor|easy].
+      intros d x p0 rest Hd Hx Small. destruct (End d x p0 rest Hd Hx Small) as (k & to & Run & Describes).
+      exists (1 + k), to. split; [|easy]. intros q Holds. now constructor; apply Run.
   Qed.
 
   (** The same of all choices. *)
-  Definition choices_end (o : outcome) (d s from : N) (choices : list (list out)) : Prop :=
+  Definition choices_end (o : outcome) (d x p0 : N) (rest : stack) (from : N)
+    (choices : list (list out_seen)) : Prop :=
     exists k to, describes delivery fab o d to /\ forall outs, In outs choices ->
       exists k' to', k' <= k /\ (delivery = true -> Permutation to' to)
-        /\ runs delivery fab rk d s from outs k' to'.
+        /\ forall q, holds from q ->
+           runs delivery fab rk d (source x) q (map (real_out x p0 rest) outs) k' to'.
 
   Lemma follow_each_sound dc (addresses : N -> Prop) s0 owners go from :
     sound addresses dc s0 go ->
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     forall choices m m' k, memo_sound addresses dc m ->
-    follow_each delivery fab rk go from dc owners m choices = Some (m', k) ->
+    follow_each delivery loose fab rk go from dc owners m choices = Some (m', k) ->
     memo_sound addresses dc m' /\ choices <> []
-    /\ forall d s, addresses d -> fits (s0, fst k) s = true -> choices_end (snd k) d s from choices.
+    /\ forall d x p0 rest, addresses d -> fits (s0, fst k) x = true -> p0 < 8 ->
+       choices_end (snd k) d x p0 rest from choices.
   Proof.
     intros Go Class Owners. induction choices as [|outs choices IH]; [easy|].
     intros m m' k0 Sound. cbn [follow_each].
-    destruct (follow_all delivery fab rk go from m outs) as [(m1, (bits1, o1))|] eqn:First.
+    destruct (follow_all delivery loose fab rk go from m outs) as [(m1, (bits1, o1))|] eqn:First.
     2: now destruct choices.
     destruct (follow_all_sound _ _ _ _ _ Go _ _ _ _ Sound First) as (Sound1 & End1).
     destruct choices as [|outs2 choices].
     - intros Result. injection Result as <- <-. split; [easy|]. split; [easy|].
-      intros d s Address Source. destruct (End1 d s Address Source) as (k & to & Runs & Describes).
+      intros d x p0 rest Address Source Small.
+      destruct (End1 d x p0 rest Address Source Small) as (k & to & Runs & Describes).
       exists k, to. split; [easy|]. intros outs' [<-|[]]. exists k, to. split; [lia|]. easy.
     - set (more := outs2 :: choices) in *. clearbody more.
-      destruct (follow_each delivery fab rk go from dc owners m1 more) as [(m2, (bits2, o2))|] eqn:Rest;
+      destruct (follow_each delivery loose fab rk go from dc owners m1 more) as [(m2, (bits2, o2))|] eqn:Rest;
         [|discriminate].
       destruct (join (mac fab) dc dc owners owners o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result. injection Result as <- <-.
       destruct (IH _ _ _ Sound1 Rest) as (Sound2 & _ & End2). split; [easy|]. split; [easy|].
-      intros d s Address Source. apply fits_both in Source as (Source1 & Source2).
-      destruct (End1 d s Address Source1) as (k1 & to1 & Runs1 & Describes1).
-      destruct (End2 d s Address Source2) as (k2 & to2 & Describes2 & Runs2).
+      intros d x p0 rest Address Source Small. apply fits_both in Source as (Source1 & Source2).
+      destruct (End1 d x p0 rest Address Source1 Small) as (k1 & to1 & Runs1 & Describes1).
+      destruct (End2 d x p0 rest Address Source2 Small) as (k2 & to2 & Describes2 & Runs2).
       assert (One : describes delivery fab o3 d to1).
       { eapply join_describes; [exact Join|left].
         split; [now apply Class|]. split; [now apply Owners|easy]. }
@@ -936,38 +1199,40 @@ Section Search.
 
   Lemma follow_sound fuel : forall dc (addresses : N -> Prop) owners s,
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
-    sound addresses dc s (follow delivery fab rk rules tests fuel dc owners s).
+    sound addresses dc s (follow delivery loose fab rk rules tests fuel dc owners s).
   Proof.
     induction fuel as [|fuel IH]; intros dc addresses owners s Class Owners m c ts m' k0 Sound;
       cbn [follow]; destruct (recall m c ts s) as [k1|] eqn:Found.
     1, 3: intros Result; injection Result as <- <-; split; [easy|];
       destruct Sound as [addresses dc m Outcomes _]; now apply Outcomes.
     1: discriminate.
-    cbv zeta. set (bits := telling_bits _ _ _). set (bit := dividing _ _).
+    cbv zeta. set (bits := telling_bits _ _ _ _). set (bit := dividing _ _).
     destruct (arrive fab rules c dc (s, bits) ts) as [choices|p|] eqn:Arrive; [| |discriminate].
-    - destruct (follow_each _ _ _ (follow delivery fab rk rules tests fuel dc owners s)
-                  (queue_of fab c ts) dc owners m choices) as [(m1, (bits1, o1))|] eqn:Rest;
+    - destruct (follow_each _ _ _ _ (follow delivery loose fab rk rules tests fuel dc owners s)
+                  (rank_on fab rk c ts) dc owners m choices) as [(m1, (bits1, o1))|] eqn:Rest;
         [|discriminate].
       intros Result; injection Result as <- <-.
       destruct (follow_each_sound _ _ _ _ _ _ (IH _ _ _ s Class Owners) Class Owners _ _ _ _ Sound
                   Rest) as (Sound1 & Some_choice & End).
       assert (Ends : ends_so (N.lor bits bits1, o1) addresses s c ts).
-      { intros d s' Hd Like. apply fits_both in Like as (Hs & Hs1).
-        destruct (End d s' Hd Hs1) as (k & to & Describes & Runs).
+      { intros d x p0 rest Hd Like Small. apply fits_both in Like as (Hx & Hx1).
+        destruct (End d x p0 rest Hd Hx1 Small) as (k & to & Describes & Runs).
         destruct (Class d Hd) as (Member & _).
-        destruct (arrive_sound dc (s, bits) d s' Member Hs _ _ _ _ _ (Rules c) Arrive)
+        destruct (arrive_sound dc (s, bits) d x p0 rest Member Hx _ _ _ _ _ (Rules c) Arrive)
           as (Defined & Possible & Only).
         exists k, to. split; [|easy]. constructor; [easy| |].
-        - destruct choices as [|outs choices]; [easy|]. exists outs. apply Possible. now left.
-        - intros outs Arrives. apply Runs. now apply Only. }
+        - destruct choices as [|outs choices]; [easy|]. eexists. apply Possible. now left.
+        - intros outs Arrives. destruct (Only outs Arrives) as (seen & Choice & ->).
+          destruct (Runs seen Choice) as (k' & to' & Fewer & Same & Runs'). exists k', to'.
+          split; [easy|]. split; [easy|]. apply Runs'. now apply holds_on. }
       split; [now apply memo_sound_remember|exact Ends].
     - specialize (parts_of_sound addresses dc m owners (bit p)) as Part.
       destruct (parts_of fab m dc owners (bit p)) as (zero, one) eqn:Parts.
       assert (Zero_part := Part false Sound Owners). assert (One_part := Part true Sound Owners).
       clear Part. unfold part_sound, chosen in Zero_part, One_part. cbn [fst snd] in Zero_part, One_part.
-      destruct (follow _ _ _ _ _ fuel (half false dc _) _ _ _ _ _) as [(m1, (bits1, o1))|] eqn:Zero;
+      destruct (follow _ _ _ _ _ _ fuel (half false dc _) _ _ _ _ _) as [(m1, (bits1, o1))|] eqn:Zero;
         [|discriminate].
-      destruct (follow _ _ _ _ _ fuel (half true dc _) _ _ _ _ _) as [(m2, (bits2, o2))|] eqn:One;
+      destruct (follow _ _ _ _ _ _ fuel (half true dc _) _ _ _ _ _) as [(m2, (bits2, o2))|] eqn:One;
         [|discriminate].
       destruct (join _ _ _ _ _ o1 o2) as [o3|] eqn:Join; [|discriminate].
       intros Result; injection Result as <- <-.
@@ -980,13 +1245,13 @@ Section Search.
       destruct (IH _ _ _ s (In_part true) One_owners _ _ _ _ _ One_sound One)
         as (One_sound1 & One_ends).
       assert (Ends : ends_so (N.lor bits1 bits2, o3) addresses s c ts).
-      { intros d s' Hd Like. apply fits_both in Like as (Like1 & Like2).
+      { intros d x p0 rest Hd Like Small. apply fits_both in Like as (Like1 & Like2).
         destruct (Class d Hd) as (In_class & Address).
         destruct (halves_contain dc (bit p) d In_class) as ([|] & Member).
-        - destruct (One_ends d s') as (k & to & Run & Describes); [easy|easy|].
+        - destruct (One_ends d x p0 rest) as (k & to & Run & Describes); [easy|easy|easy|].
           exists k, to. split; [easy|]. eapply join_describes; [exact Join|right].
           split; [easy|]. split; [now apply One_owners|easy].
-        - destruct (Zero_ends d s') as (k & to & Run & Describes); [easy|easy|].
+        - destruct (Zero_ends d x p0 rest) as (k & to & Run & Describes); [easy|easy|easy|].
           exists k, to. split; [easy|]. eapply join_describes; [exact Join|left].
           split; [easy|]. split; [now apply Zero_owners|easy]. }
       split; [|exact Ends]. apply memo_sound_remember; [|exact Ends].
@@ -1005,21 +1270,24 @@ Proof.
   - now rewrite IH.
 Qed.
 
+(** What is known of a frame that a host may send. *)
+Definition followed (delivery : bool) (fab : fabric) (rk : ranking) (h : N) (f : frame) : Prop :=
+  ~ undefined fab (from_host fab h) (dst f) (src f) (tags f)
+  /\ (exists outs, arrives fab (from_host fab h) (dst f) (src f) (tags f) outs)
+  /\ exists k to,
+    (forall outs, arrives fab (from_host fab h) (dst f) (src f) (tags f) outs -> exists k' to',
+       k' <= k /\ (delivery = true -> Permutation to' to)
+       /\ runs delivery fab rk (dst f) (src f) (queue_of fab (from_host fab h) (tags f)) outs k' to')
+    /\ (delivery = true -> forall w, wanted fab h (dst f) = Some w -> Permutation w to).
+
 Section Sent.
   Variables (delivery : bool) (fab : fabric) (rk : ranking) (rules : N -> list held)
     (tests : N -> tested) (fuel : nat) (everybody : ranges).
   Hypotheses (Rules : forall c, rules c = tables_of fab c)
-    (Everybody : Permutation (members everybody) (hosts fab)) (Once : NoDup (hosts fab)).
+    (Everybody : Permutation (members everybody) (hosts fab)) (Once : NoDup (hosts fab))
+    (Small : forall h, In h (hosts fab) -> mac fab h <= address_bits).
 
-  (** What is known of a frame that a host may send. *)
-  Definition followed (h d : N) : Prop :=
-    ~ undefined fab (from_host fab h) d (mac fab h) []
-    /\ (exists outs, arrives fab (from_host fab h) d (mac fab h) [] outs)
-    /\ exists k to,
-      (forall outs, arrives fab (from_host fab h) d (mac fab h) [] outs -> exists k' to',
-         k' <= k /\ (delivery = true -> Permutation to' to)
-         /\ runs delivery fab rk d (mac fab h) (queue_of fab (from_host fab h) []) outs k' to')
-      /\ (delivery = true -> forall w, wanted fab h d = Some w -> Permutation w to).
+  Definition sent_own (h d : N) : Prop := followed delivery fab rk h (Frame d (mac fab h) []).
 
   Lemma owners_of_others h d l : (mac fab h =? d) = false ->
     owners_of fab d (filter (fun r => negb (r =? h)) l) = owners_of fab d l.
@@ -1065,41 +1333,45 @@ Section Sent.
       now rewrite owners_of_others.
   Qed.
 
-  Lemma from_one_sound h fuel' : forall dc (addresses : N -> Prop) owners m m',
+  Lemma from_one_sound h fuel' : In h (hosts fab) -> forall dc (addresses : N -> Prop) owners m m',
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     memo_sound delivery fab rk addresses dc m ->
     from_one delivery fab rk rules tests fuel fuel' everybody h dc owners m = Some m' ->
-    memo_sound delivery fab rk addresses dc m' /\ forall d, addresses d -> followed h d.
+    memo_sound delivery fab rk addresses dc m' /\ forall d, addresses d -> sent_own h d.
   Proof.
-    set (own := (mac fab h, N.ones 48)).
+    intros Host. set (own := exactly (mac fab h)).
     assert (Sent : forall dc (addresses : N -> Prop) owners m m1 bits o choices,
       (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
       memo_sound delivery fab rk addresses dc m ->
-      arrive fab rules (from_host fab h) dc own [] = Known choices ->
-      follow_each delivery fab rk (follow delivery fab rk rules tests fuel dc owners (mac fab h))
-        (queue_of fab (from_host fab h) []) dc owners m choices = Some (m1, (bits, o)) ->
+      arrive fab rules (from_host fab h) dc own Bottom = Known choices ->
+      follow_each delivery false fab rk (follow delivery false fab rk rules tests fuel dc owners (mac fab h))
+        (rank_on fab rk (from_host fab h) Bottom) dc owners m choices = Some (m1, (bits, o)) ->
       negb delivery || receives fab everybody dc owners h o = true ->
-      memo_sound delivery fab rk addresses dc m1 /\ forall d, addresses d -> followed h d).
+      memo_sound delivery fab rk addresses dc m1 /\ forall d, addresses d -> sent_own h d).
     { intros dc addresses owners m m1 bits o choices Class Owners Sound Arrive Follow Receives.
-      assert (Search := follow_sound delivery fab rk rules tests Rules fuel dc
+      assert (Search := follow_sound delivery false fab rk rules tests Rules fuel dc
                           addresses owners (mac fab h) Class Owners).
-      destruct (follow_each_sound _ _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
+      destruct (follow_each_sound _ _ _ _ _ _ _ _ _ _ Search Class Owners _ _ _ _ Sound Follow)
         as (Sound1 & Some_choice & End).
       split; [easy|]. intros d Address.
-      destruct (End d (mac fab h) Address (fits_self _ _)) as (k & to & Describes & Runs).
+      destruct (End d (mac fab h) 0 [] Address (fits_self _ _) eq_refl) as (k & to & Describes & Runs).
       destruct (Class d Address) as (Member & _).
-      destruct (arrive_sound dc own d (mac fab h) Member (fits_self _ _) _ _ _ _ _ (Rules _) Arrive)
+      destruct (arrive_sound dc own d (mac fab h) 0 [] Member (fits_self _ _) _ _ _ _ _ (Rules _) Arrive)
         as (Defined & Possible & Only).
-      split; [easy|]. split.
-      - destruct choices as [|outs choices]; [easy|]. exists outs. apply Possible. now left.
-      - exists k, to. split; [intros outs Arrives; apply Runs; now apply Only|].
+      rewrite (source_own (mac fab h) (Small h Host)) in *.
+      split; [exact Defined|]. split.
+      - destruct choices as [|outs choices]; [easy|]. eexists. apply Possible. now left.
+      - exists k, to. split.
+        { intros outs Arrives. destruct (Only outs Arrives) as (seen & Choice & ->).
+          destruct (Runs seen Choice) as (k' & to' & Fewer & Same & Runs'). exists k', to'.
+          split; [easy|]. split; [easy|]. apply Runs'. now left. }
         intros Delivery. rewrite Delivery in Receives.
         exact (receives_sound dc owners h o d to Member (Owners d Address) Receives Describes Delivery). }
     induction fuel' as [|fuel' IH]; intros dc addresses owners m m' Class Owners Sound;
       cbn [from_one]; cbv zeta; fold own;
-      destruct (arrive fab rules (from_host fab h) dc own []) as [choices|p|] eqn:Arrive;
+      destruct (arrive fab rules (from_host fab h) dc own Bottom) as [choices|p|] eqn:Arrive;
       try discriminate.
-    1, 2: destruct (follow_each delivery fab rk _ _ _ _ m choices) as [(m1, (bits, o))|] eqn:Follow;
+    1, 2: destruct (follow_each delivery false fab rk _ _ _ _ m choices) as [(m1, (bits, o))|] eqn:Follow;
       [|discriminate];
       destruct (negb delivery || receives fab everybody dc owners h o) eqn:Receives; [|discriminate];
       intros Result; injection Result as <-; now apply (Sent dc addresses owners m m1 bits o choices).
@@ -1127,33 +1399,302 @@ Section Sent.
     (forall d, addresses d -> within dc d) -> has_owners fab addresses owners ->
     forall senders m, memo_sound delivery fab rk addresses dc m ->
     from_hosts delivery fab rk rules tests fuel everybody dc owners m senders = true ->
-    forall h, In h senders -> forall d, addresses d -> followed h d.
+    incl senders (hosts fab) -> forall h, In h senders -> forall d, addresses d -> sent_own h d.
   Proof.
     intros Class Owners. induction senders as [|h senders IH]; [easy|].
     intros m Sound. cbn [from_hosts].
     destruct (from_one _ _ _ _ _ _ _ _ h dc owners _) as [m1|] eqn:One; [|discriminate].
-    intros Rest. eapply from_one_sound in One as (Sound1 & Followed); try eassumption.
-    intros h' [<-|Member]; [exact Followed|]. now apply (IH m1).
+    intros Rest Hosts. assert (Host : In h (hosts fab)) by (apply Hosts; now left).
+    destruct (from_one_sound h _ Host _ _ _ _ _ Class Owners Sound One) as (Sound1 & Followed).
+    intros h' [<-|Member]; [exact Followed|]. apply (IH m1); auto.
+    intros h'' Later. apply Hosts. now right.
   Qed.
 
   Lemma check_class_sound dc :
     check_class delivery fab rk rules tests fuel everybody dc = true ->
-    forall d h, within dc d -> In h (hosts fab) -> followed h d.
+    forall d h, within dc d -> In h (hosts fab) -> sent_own h d.
   Proof.
     unfold check_class. intros Check d h Within Host.
     assert (Owners : has_owners fab (within dc) (owners_in fab dc (hosts fab))).
     { intros d' (Member & Address).
       now apply (has_owners_in fab (fun d => d <= N.ones 48) dc (hosts fab)). }
-    eapply from_hosts_sound with (addresses := within dc) in Check; eauto.
+    eapply from_hosts_sound with (addresses := within dc) in Check; eauto; [|apply incl_refl].
     now apply memo_sound_empty.
   Qed.
 End Sent.
 
+(** * Whatever hosts send *)
+
+Lemma count_or_miss t port meta d s ts :
+  missed t port meta d s ts \/ exists r, may_count t r port meta d s ts.
+Proof.
+  induction t as [|l t IH]; [now left|].
+  destruct (find (fun r => matches r port meta d s ts) l) as [r|] eqn:Hit.
+  - apply find_some in Hit as (Member & Matches). right. exists r. now exists [], l, t.
+  - assert (Nothing := find_none _ _ Hit). destruct IH as [Missed|(r & higher & level & lower & -> & Above & Hits)].
+    + left. intros l' r [<-|Lower] Member; [now apply Nothing|now apply (Missed l')].
+    + right. exists r, (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
+      intros l' r' [<-|Higher] Member; [now apply Nothing|now apply (Above l')].
+Qed.
+
+Lemma drops_spec r : drops r = true -> r_acts r = [] /\ r_goto r = None.
+Proof. unfold drops. destruct (r_acts r), (r_goto r); easy. Qed.
+
+(** A switch of which every rule drops that may count in the first table. *)
+Lemma handled_drops sw port d s ts :
+  (forall r, may_count (nth 0 (tables sw) []) r port 0 d s ts -> drops r = true) ->
+  handled sw port d s 0 0 ts (Some [])
+  /\ forall result, handled sw port d s 0 0 ts result -> result = Some [].
+Proof.
+  intros Drops. split.
+  - destruct (count_or_miss (nth 0 (tables sw) []) port 0 d s ts) as [Missed|(r & Counts)].
+    + now apply handled_miss.
+    + destruct (drops_spec r (Drops r Counts)) as (Nothing & Last).
+      apply handled_end with r ts; [easy| |easy]. rewrite Nothing. now left.
+  - intros result Handled. inversion Handled; subst; [reflexivity| | | |];
+      match goal with Counts : may_count _ ?r _ _ _ _ _ |- _ =>
+        destruct (drops_spec r (Drops r Counts)) as (Nothing & Last) end; try congruence;
+      match goal with Effect : In _ (apply _ _ _ _ _) |- _ =>
+        rewrite Nothing in Effect; destruct Effect as [Same|[]] end; [|discriminate].
+    now injection Same as <- <-.
+Qed.
+
+Section Any_sent.
+  Variables (fab : fabric) (rk : ranking) (rules : N -> list held) (tests : N -> tested) (fuel : nat).
+  Hypothesis Rules : forall c, rules c = tables_of fab c.
+
+  Lemma passing_drops xc x p0 rest d port ts : fits xc x = true -> forall t,
+    passing (rules_of_port port t) (vids ts xc) (pcps ts) xc = None ->
+    forall r, may_count t r port 0 d (source x) (real x p0 rest ts) -> drops r = true.
+  Proof.
+    intros Cube. assert (All : in_class ((0, 0), []) d = true).
+    { unfold in_class. cbn [fst snd forallb]. now rewrite fits_any. }
+    induction t as [|l t IH]; intros Passing r (higher & level & lower & Split & Above & Member & Matches).
+    { now destruct higher. }
+    cbn [rules_of_port map passing] in Passing. fold (rules_of_port port t) in Passing.
+    destruct (find _ _) as [passes|] eqn:None_passes in Passing; [discriminate|].
+    assert (Of_port : forall r, In r l -> matches r port 0 d (source x) (real x p0 rest ts) = true ->
+      In r (filter (fun r => fits (r_port r) port) l)).
+    { intros r' In_level Hit. apply filter_In. split; [easy|]. unfold matches in Hit.
+      now destruct (fits (r_port r') port). }
+    destruct higher as [|l' higher]; injection Split as <- ->.
+    - assert (Passes := find_none _ _ None_passes r (Of_port r Member Matches)). cbv beta in Passes.
+      destruct (matches_class r _ _ _ _ _) eqn:Fit in Passes;
+        [now apply negb_false_iff in Passes| |now apply negb_false_iff in Passes].
+      rewrite (matches_no _ xc d x p0 rest All Cube r port 0 ts Fit) in Matches. discriminate.
+    - destruct (existsb _ _) eqn:Some_hit in Passing.
+      + apply existsb_exists in Some_hit as (r1 & Member1 & Hit). apply filter_In in Member1 as (Member1 & Port).
+        destruct (matches_class r1 _ _ _ _ _) eqn:Fit in Hit; try discriminate.
+        assert (Matches1 := matches_yes _ xc d x p0 rest All Cube r1 port 0 ts Port Fit).
+        rewrite (Above l r1 (or_introl eq_refl) Member1) in Matches1. discriminate.
+      + apply IH; [exact Passing|]. exists higher, level, lower. split; [reflexivity|]. split; [|easy].
+        intros l' r' Higher In_level. apply (Above l'); [now right|easy].
+  Qed.
+
+  (** The frame comes no further than to the first switch. *)
+  Definition dropped (c x : N) (ts : view) : Prop :=
+    forall d p0 rest, run false fab rk d (source x) c (real x p0 rest ts) 1 [].
+
+  Lemma first_passing_drops c ts xc x : rules c <> [] -> fits xc x = true ->
+    first_passing (rules c) (vids ts xc) (pcps ts) xc = None -> dropped c x ts.
+  Proof.
+    intros Some_version Cube Passing d p0 rest.
+    assert (Drop : forall sw, In sw (versions fab (fst (entering fab c))) ->
+      handled sw (snd (entering fab c)) d (source x) 0 0 (real x p0 rest ts) (Some [])
+      /\ forall result, handled sw (snd (entering fab c)) d (source x) 0 0 (real x p0 rest ts) result ->
+         result = Some []).
+    { intros sw Held. apply handled_drops. apply passing_drops with xc; [easy|].
+      rewrite Rules in Passing. unfold tables_of in Passing.
+      destruct (entering fab c) as (at_switch, port). cbn [fst snd] in *.
+      induction (versions fab at_switch) as [|sw' l IH]; [easy|]. cbn [map first_passing] in Passing.
+      destruct (passing _ _ _ _) as [r|] eqn:One in Passing; [discriminate|].
+      destruct Held as [->|Held]; [|now apply IH].
+      destruct (tables sw) as [|t tables]; [reflexivity|exact One]. }
+    constructor.
+    - intros (sw & Held & Undefined). destruct (Drop sw Held) as (_ & Only).
+      now apply Only in Undefined.
+    - rewrite Rules in Some_version. unfold tables_of in Some_version.
+      destruct (versions fab (fst (entering fab c))) as [|sw l] eqn:Versions.
+      { destruct (entering fab c). cbn [fst] in Versions. now rewrite Versions in Some_version. }
+      destruct (Drop sw (or_introl eq_refl)) as (Handled & _).
+      exists [], sw, []. split; [|reflexivity]. split; [rewrite Versions; now left|easy].
+    - intros outs (sw & copies & (Held & Handled) & ->). destruct (Drop sw Held) as (_ & Only).
+      apply Only in Handled. injection Handled as ->. exists 1, []. split; [lia|]. split; [easy|].
+      constructor.
+  Qed.
+
+  Lemma side_contains xc x bits : fits xc x = true -> exists one, fits (side one xc bits) x = true.
+  Proof.
+    intros Cube. destruct (halves_contain (xc, []) (N.log2 bits) x) as (one & Half).
+    - unfold in_class. cbn [fst snd forallb]. now rewrite Cube.
+    - exists one. unfold in_class in Half. now apply andb_true_iff in Half.
+  Qed.
+
+  Lemma admitted_sound c ts x : rules c <> [] -> forall fuel' xc, fits xc x = true ->
+    (exists xc', In xc' (admitted rules fuel' c ts xc) /\ fits xc' x = true) \/ dropped c x ts.
+  Proof.
+    intros Some_version. induction fuel' as [|fuel' IH]; intros xc Cube; cbn [admitted];
+      destruct (first_passing _ _ _ _) as [r|] eqn:Passing.
+    2, 4: right; now apply first_passing_drops with xc.
+    { left. exists xc. split; [now left|easy]. }
+    cbv zeta. set (more := N.ldiff _ _). destruct (more =? 0).
+    { left. exists xc. split; [now left|easy]. }
+    destruct (side_contains xc x more Cube) as (one & Side).
+    destruct (IH _ Side) as [(xc' & Member & Cube')|Dropped]; [left|now right].
+    exists xc'. split; [|easy]. apply in_or_app. destruct one; [now right|now left].
+  Qed.
+
+  (** What is known of frames that a host has sent. *)
+  Definition ends_somehow (d x p0 : N) (rest : stack) (c : N) (ts : view) : Prop :=
+    exists k to, run false fab rk d (source x) c (real x p0 rest ts) k to.
+
+  Definition cube_ends (addresses : N -> Prop) (c : N) (ts : view) (xc : pattern) : Prop :=
+    forall d x p0 rest, addresses d -> fits xc x = true -> p0 < 8 -> ends_somehow d x p0 rest c ts.
+
+  Section Class_of_destinations.
+    Variables (dc : class) (addresses : N -> Prop) (owners : list N).
+    Hypotheses (Class : forall d, addresses d -> within dc d) (Owners : has_owners fab addresses owners).
+    Notation sound_memo := (memo_sound false fab rk addresses dc).
+
+    Lemma from_cube_sound c ts fuel' : forall xc m m', sound_memo m ->
+      from_cube fab rk rules tests fuel fuel' dc owners c ts xc m = Some m' ->
+      sound_memo m' /\ cube_ends addresses c ts xc.
+    Proof.
+      assert (Whole : forall xc m m1 bits o, sound_memo m ->
+        follow false true fab rk rules tests fuel dc owners (fst xc) m c ts = Some (m1, (bits, o)) ->
+        sound_memo m1 /\ (N.ldiff bits (snd xc) = 0 -> cube_ends addresses c ts xc)).
+      { intros xc m m1 bits o Sound Follow.
+        destruct (follow_sound false true fab rk rules tests Rules fuel dc addresses owners (fst xc)
+                    Class Owners _ _ _ _ _ Sound Follow) as (Sound1 & Ends).
+        split; [easy|]. intros Told d x p0 rest Address Cube Small.
+        destruct (Ends d x p0 rest Address) as (k & to & Run & _); [|easy|now exists k, to].
+        cbn [fst]. rewrite fits_spec in Cube. apply fits_spec. cbn [fst snd]. intros i Bit.
+        apply Cube. apply (f_equal (fun n => N.testbit n i)) in Told.
+        rewrite N.ldiff_spec, Bit, N.bits_0 in Told. now apply negb_false_iff in Told. }
+      induction fuel' as [|fuel' IH]; intros xc m m' Sound; cbn [from_cube];
+        destruct (follow _ _ _ _ _ _ _ _ _ _ _ _ _) as [(m1, (bits, o))|] eqn:Follow; try discriminate;
+        destruct (Whole _ _ _ _ _ Sound Follow) as (Sound1 & Ends); cbv zeta;
+        destruct (N.ldiff bits (snd xc) =? 0) eqn:Told; try discriminate;
+        try (apply N.eqb_eq in Told; intros Result; injection Result as <-; split; [easy|now apply Ends]).
+      destruct (from_cube _ _ _ _ _ _ _ _ _ _ (side false _ _) _) as [m2|] eqn:Zero; [|discriminate].
+      intros One. apply IH in Zero as (Sound2 & Zero_ends); [|easy]. apply IH in One as (Sound3 & One_ends); [|easy].
+      split; [easy|]. intros d x p0 rest Address Cube Small.
+      destruct (side_contains xc x (N.ldiff bits (snd xc)) Cube) as ([|] & Side).
+      - now apply One_ends.
+      - now apply Zero_ends.
+    Qed.
+
+    Lemma from_views_sound c xc l : forall m m', sound_memo m ->
+      from_views fab rk rules tests fuel dc owners c xc l m = Some m' ->
+      sound_memo m' /\ forall ts, In ts l -> cube_ends addresses c ts xc.
+    Proof.
+      induction l as [|ts l IH]; intros m m' Sound; cbn [from_views].
+      { intros Result. injection Result as <-. now split. }
+      destruct (from_cube _ _ _ _ _ _ _ _ _ _ _ _) as [m1|] eqn:One; [|discriminate].
+      intros Rest. apply from_cube_sound in One as (Sound1 & Ends); [|easy].
+      apply IH in Rest as (Sound2 & Others); [|easy]. split; [easy|].
+      intros ts' [<-|Member]; [easy|now apply Others].
+    Qed.
+
+    Lemma from_start_sound c ts xc m m' : sound_memo m ->
+      from_start fab rk rules tests fuel dc owners (c, ts, xc) m = Some m' ->
+      sound_memo m' /\ cube_ends addresses c ts xc.
+    Proof.
+      intros Sound. unfold from_start.
+      destruct (from_cube _ _ _ _ _ _ _ _ _ _ _ _) as [m1|] eqn:Whole.
+      { intros Result. injection Result as <-. now apply from_cube_sound in Whole. }
+      intros Views. apply from_views_sound in Views as (Sound1 & Ends); [|easy]. split; [easy|].
+      intros d x p0 rest Address Cube Small.
+      destruct ts as [| |v [p|] below]; try (apply Ends; [now left|easy|easy|easy]).
+      assert (One : In (Tag v (Some p0) below) (with_each_priority (Tag v None below))).
+      { cbn [with_each_priority]. apply (in_map (fun p => Tag v (Some p) below)). now apply in_priorities. }
+      exact (Ends _ One d x p0 rest Address Cube Small).
+    Qed.
+
+    Lemma from_starts_sound l : forall m, sound_memo m ->
+      from_starts fab rk rules tests fuel dc owners l m = true ->
+      forall c ts xc, In (c, ts, xc) l -> cube_ends addresses c ts xc.
+    Proof.
+      induction l as [|((c, ts), xc) l IH]; [easy|]. intros m Sound. cbn [from_starts].
+      destruct (from_start _ _ _ _ _ _ _ _ _) as [m1|] eqn:One; [|discriminate].
+      intros Rest. apply from_start_sound in One as (Sound1 & Ends); [|easy].
+      intros c' ts' xc' [Same|Member]; [now injection Same as <- <- <-|now apply (IH m1)].
+    Qed.
+  End Class_of_destinations.
+
+  Lemma check_any_class_sound l dc : check_any_class fab rk rules tests fuel l dc = true ->
+    forall c ts xc, In (c, ts, xc) l -> cube_ends (within dc) c ts xc.
+  Proof.
+    unfold check_any_class. intros Check. eapply from_starts_sound; [| |now apply memo_sound_empty|exact Check].
+    - easy.
+    - intros d (Member & Address). now apply (has_owners_in fab (fun d => d <= N.ones 48) dc (hosts fab)).
+  Qed.
+
+  (** A frame of a host as a choice and a view of its tags. *)
+  Lemma chosen_tag s v : s <= address_bits -> 4096 <= v < 8192 ->
+    exists x, source x = s /\ vlan_of x = v /\ N.testbit x 60 = true
+      /\ forall i, i < 48 -> N.testbit x i = N.testbit s i.
+  Proof.
+    intros Source (Least & Most). exists (N.lor s (N.shiftl v 48)).
+    assert (High : forall i, 48 <= i -> N.testbit s i = false).
+    { intros i Above. rewrite <- (source_own s Source), source_bit.
+      destruct (N.ltb_spec i 48); [lia|apply andb_false_r]. }
+    assert (Low : forall i, i < 48 -> N.testbit (N.lor s (N.shiftl v 48)) i = N.testbit s i).
+    { intros i Below. rewrite N.lor_spec, N.shiftl_spec_low by easy. apply orb_false_r. }
+    assert (Vlan : vlan_of (N.lor s (N.shiftl v 48)) = v).
+    { apply N.bits_inj. intros i. unfold vlan_of. rewrite N.shiftr_spec by apply N.le_0_l.
+      rewrite N.lor_spec, High by lia. cbn [orb].
+      rewrite N.shiftl_spec_high by lia. f_equal. lia. }
+    split; [|split; [exact Vlan|split; [|exact Low]]].
+    - apply N.bits_inj. intros i. rewrite source_bit. destruct (N.ltb_spec i 48).
+      + rewrite Low by easy. apply andb_true_r.
+      + rewrite High by easy. apply andb_false_r.
+    - rewrite N.lor_spec, High by easy. cbn [orb]. rewrite N.shiftl_spec_high by easy.
+      change (60 - 48) with 12. rewrite N.testbit_true. change (2 ^ 12) with 4096.
+      assert (One : v / 4096 = 1) by (symmetry; apply N.div_unique with (v - 4096); lia).
+      now rewrite One.
+  Qed.
+
+  Lemma frame_seen forge tag h f : mac fab h <= address_bits -> any_frames fab forge tag h f ->
+    exists ts x p0 rest, In ts (first_views tag) /\ fits (first_cube forge fab h ts) x = true /\ p0 < 8
+      /\ source x = src f /\ real x p0 rest ts = tags f.
+  Proof.
+    intros Mac (_ & Source & Tags). destruct f as (d, s, all). cbn [src tags dst] in *.
+    assert (Small : s <= address_bits).
+    { destruct forge; [|now subst]. unfold address_bits. change (N.ones 48) with (N.pred (2 ^ 48)).
+      now apply N.lt_le_pred. }
+    assert (Own : forall i, N.testbit (snd (if forge then (0, 0) else exactly (mac fab h))) i = true ->
+      i < 48 /\ N.testbit s i = N.testbit (fst (if forge then (0, 0) else exactly (mac fab h))) i).
+    { intros i Mask. destruct forge; [now rewrite N.bits_0 in Mask|]. subst s. cbn [exactly fst snd] in *.
+      split; [|easy]. destruct (N.lt_ge_cases i 48) as [|Above]; [easy|].
+      unfold address_bits in Mask. now rewrite N.ones_spec_high in Mask. }
+    destruct all as [|(v, p) rest].
+    - exists Bottom, s, 0, []. split; [now left|]. split; [|split; [easy|split; [now apply source_own|easy]]].
+      apply fits_spec. unfold first_cube. cbn [has_chosen_vlan]. intros i Mask. now apply Own.
+    - destruct tag; [|discriminate]. inversion Tags as [|? ? (Vlan & Priority) _]. subst. cbn [fst snd] in *.
+      destruct (chosen_tag s v Small Vlan) as (x & Of_x & Vlan_of_x & Marked & Low).
+      exists (Tag None None More), x, p, rest.
+      split; [right; now left|]. split; [|split; [easy|split; [easy|]]].
+      + apply fits_spec. unfold first_cube. cbn [has_chosen_vlan fst snd]. intros i Mask.
+        rewrite N.setbit_eqb in *. destruct (60 =? i) eqn:Is_mark.
+        * apply N.eqb_eq in Is_mark. now subst i.
+        * cbn [orb] in *. destruct (Own i Mask) as (Below & Same). now rewrite Low.
+      + cbn [real]. now rewrite Vlan_of_x.
+  Qed.
+
+  Lemma run_followed h f k to :
+    run false fab rk (dst f) (src f) (from_host fab h) (tags f) k to -> followed false fab rk h f.
+  Proof.
+    intros Run. inversion Run as [c ts most receivers Defined Some_outs Runs]. subst.
+    split; [easy|]. split; [easy|]. exists k, to. now split.
+  Qed.
+End Any_sent.
+
 (** * The network *)
 
 Section Network.
-  Variables (delivery : bool) (fab : fabric) (rk : ranking) (room : N -> nat) (addresses : N -> Prop).
-  Hypothesis (K : forall h d, In h (hosts fab) -> addresses d -> followed delivery fab rk h d).
+  Variables (delivery : bool) (fab : fabric) (rk : ranking) (room : N -> nat) (sends : sending).
+  Hypothesis (K : forall h f, In h (hosts fab) -> sends h f -> followed delivery fab rk h f).
 
   (** Of an item: the moves until all of it has arrived, and who receives it. *)
   Definition fate := (N * list N)%type.
@@ -1212,12 +1753,12 @@ Section Network.
     inversion F2; subst. eauto 8.
   Qed.
 
-  Lemma inject_keeps s s' n : invariant s n -> inject fab addresses s s' ->
+  Lemma inject_keeps s s' n : invariant s n -> inject fab sends s s' ->
     exists n', invariant s' n'.
   Proof.
     intros (fates & rec & F & T & Delivering) I.
-    destruct I as [l lg st h d outs Host Address Arrives]; subst; cbn in *.
-    destruct (K h d Host Address) as (_ & _ & most & receivers & Runs & Wanted).
+    destruct I as [l lg st h f outs Host Sends Arrives]; subst; cbn in *.
+    destruct (K h f Host Sends) as (_ & _ & most & receivers & Runs & Wanted).
     destruct (Runs _ Arrives) as (k & to & _ & Same & Q).
     exists (total fates + k), (fates ++ [(k, to)]), (to :: rec). cbn. split; [|split].
     - apply Forall2_app; [easy|]. constructor; [|constructor]. exact Q.
@@ -1301,7 +1842,7 @@ Section Network.
         rewrite app_assoc, Permutation_app_comm, app_assoc. reflexivity.
   Qed.
 
-  Lemma reachable_invariant s : reachable fab room addresses s -> exists n, invariant s n.
+  Lemma reachable_invariant s : reachable fab room sends s -> exists n, invariant s n.
   Proof.
     induction 1 as [|s s' _ (n & IH) I|s s' _ (n & IH) M].
     - exists 0, [], []. split; [constructor|]. split; [reflexivity|]. intros _. split; constructor.
@@ -1320,7 +1861,7 @@ Section Network.
     apply runs_split_channel in Fi as (_ & _ & _ & _ & _ & _ & L & B & _). easy.
   Qed.
 
-  Lemma no_deadlock s stuck : reachable fab room addresses s -> ~ deadlock fab s stuck.
+  Lemma no_deadlock s stuck : reachable fab room sends s -> ~ deadlock fab s stuck.
   Proof.
     intros R ((q & Q) & D). apply reachable_invariant in R as (n & V).
     enough (X : forall k q, stuck q -> (N.to_nat (bound rk - rank rk q) < k)%nat -> False).
@@ -1341,7 +1882,7 @@ Section Network.
       exists (x :: l1), i', l2. repeat split; auto. intros j [<-|J]; auto.
   Qed.
 
-  Lemma progress s : (forall q, (0 < room q)%nat) -> reachable fab room addresses s ->
+  Lemma progress s : (forall q, (0 < room q)%nat) -> reachable fab room sends s ->
     items s <> [] -> exists s', move fab room head_only s s'.
   Proof.
     intros Room R NE. apply reachable_invariant in R as (n & V).
@@ -1378,15 +1919,15 @@ Section Network.
     - eexists. eapply move_lost with (p1 := []); eauto.
   Qed.
 
-  Lemma sending l lg st h d : In h (hosts fab) -> addresses d ->
-    exists s', inject fab addresses (State l lg st) s' /\ sent s' = (h, (d, mac fab h)) :: st.
+  Lemma sending_works l lg st h f : In h (hosts fab) -> sends h f ->
+    exists s', inject fab sends (State l lg st) s' /\ sent s' = (h, (dst f, src f)) :: st.
   Proof.
-    intros I D. destruct (K h d I D) as (_ & (outs & A) & _). eexists. split.
+    intros I D. destruct (K h f I D) as (_ & (outs & A) & _). eexists. split.
     - econstructor; eassumption.
     - reflexivity.
   Qed.
 
-  Lemma always_defined s i c ts : reachable fab room addresses s -> In i (items s) ->
+  Lemma always_defined s i c ts : reachable fab room sends s -> In i (items s) ->
     In (ToChannel c, ts) (pending i) -> ~ undefined fab c (i_dst i) (i_src i) ts.
   Proof.
     intros R I J. apply reachable_invariant in R as (n & fates & rec & F & _).
@@ -1396,7 +1937,7 @@ Section Network.
     apply runs_split_channel in Fi as (_ & _ & kc & tc & _ & C & _). now destruct C.
   Qed.
 
-  Lemma settled s : reachable fab room addresses s -> exists n, settles_within fab room s n.
+  Lemma settled s : reachable fab room sends s -> exists n, settles_within fab room s n.
   Proof.
     intros R. apply reachable_invariant in R as (n & V). exists (N.to_nat n).
     intros k path E M.
@@ -1408,7 +1949,7 @@ Section Network.
       destruct (move_keeps _ _ _ V' (M j ltac:(lia))) as (n'' & V'' & L). exists n''. split; [easy|lia].
   Qed.
 
-  Lemma delivered s : delivery = true -> reachable fab room addresses s -> items s = [] ->
+  Lemma delivered s : delivery = true -> reachable fab room sends s -> items s = [] ->
     exists receivers : list (list N),
       Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)
               (sent s) receivers
@@ -1420,26 +1961,25 @@ Section Network.
   Qed.
 End Network.
 
-Lemma followed_deadlock_free delivery fab rk (addresses : N -> Prop) :
-  (forall h d, In h (hosts fab) -> addresses d -> followed delivery fab rk h d) ->
-  deadlock_free fab addresses.
+Lemma followed_deadlock_free delivery fab rk (sends : sending) :
+  (forall h f, In h (hosts fab) -> sends h f -> followed delivery fab rk h f) ->
+  deadlock_free fab sends.
 Proof.
   intros K. split; intros.
-  - now apply sending with (delivery := delivery) (rk := rk).
-  - now destruct (K h d).
+  - now apply sending_works with (delivery := delivery) (rk := rk).
+  - now destruct (K h f).
   - now apply always_defined with (delivery := delivery) (rk := rk) (room := room)
-      (addresses := addresses) (s := s).
-  - now apply no_deadlock with (delivery := delivery) (rk := rk) (room := room)
-      (addresses := addresses).
-  - now apply progress with (delivery := delivery) (rk := rk) (addresses := addresses).
-  - now apply settled with (delivery := delivery) (rk := rk) (addresses := addresses).
+      (sends := sends) (s := s).
+  - now apply no_deadlock with (delivery := delivery) (rk := rk) (room := room) (sends := sends).
+  - now apply progress with (delivery := delivery) (rk := rk) (sends := sends).
+  - now apply settled with (delivery := delivery) (rk := rk) (sends := sends).
 Qed.
 
-Lemma followed_safe fab rk (addresses : N -> Prop) :
-  (forall h d, In h (hosts fab) -> addresses d -> followed true fab rk h d) -> safe fab addresses.
+Lemma followed_safe fab rk (sends : sending) :
+  (forall h f, In h (hosts fab) -> sends h f -> followed true fab rk h f) -> safe fab sends.
 Proof.
   intros K. split; [now apply followed_deadlock_free with true rk|]. intros.
-  now apply delivered with (delivery := true) (rk := rk) (room := room) (addresses := addresses).
+  now apply delivered with (delivery := true) (rk := rk) (room := room) (sends := sends).
 Qed.
 
 (** * The theorems *)
@@ -1478,16 +2018,23 @@ Proof.
   rewrite members_together, members_just, IH. reflexivity.
 Qed.
 
+Lemma macs_small fab : have_48_bits fab = true ->
+  forall h, In h (hosts fab) -> mac fab h <= address_bits.
+Proof. unfold have_48_bits. rewrite forallb_forall. intros Small h Host. now apply N.leb_le, Small. Qed.
+
 Lemma checked_followed delivery fab rk fuel channels classes :
   check delivery fab rk fuel channels classes = true ->
-  forall h d c, In h (hosts fab) -> In c classes -> within c d -> followed delivery fab rk h d.
+  forall h d c, In h (hosts fab) -> In c classes -> within c d ->
+  followed delivery fab rk h (Frame d (mac fab h) []).
 Proof.
-  unfold check. cbv zeta. rewrite andb_true_iff, forallb_forall.
-  intros (Ascending & Checked) h d c Host Class Within. assert (Sorted := NSort.Permuted_sort (hosts fab)).
-  eapply check_class_sound with (4 := Checked c Class); [| | |exact Within|exact Host].
+  unfold check, with_rules. cbv zeta. rewrite !andb_true_iff, forallb_forall.
+  intros ((Macs & Ascending) & Checked) h d c Host Class Within.
+  assert (Sorted := NSort.Permuted_sort (hosts fab)).
+  eapply check_class_sound with (5 := Checked c Class); [| | | |exact Within|exact Host].
   - intros c'. apply prepared_sound.
   - now rewrite members_all, <- Sorted.
   - apply (Permutation_NoDup (Permutation_sym Sorted)). now apply ascending_once.
+  - now apply macs_small.
 Qed.
 
 Lemma small d : d < 2 ^ 48 -> d <= N.ones 48.
@@ -1498,15 +2045,17 @@ Definition in_classes (classes : list class) (d : N) : Prop :=
 
 Lemma check_followed delivery fab rk fuel channels classes :
   check delivery fab rk fuel channels classes = true ->
-  forall h d, In h (hosts fab) -> in_classes classes d -> followed delivery fab rk h d.
+  forall h f, In h (hosts fab) -> own_frames fab (in_classes classes) h f ->
+  followed delivery fab rk h f.
 Proof.
-  intros Checked h d Host (Address & c & Class & Member).
-  apply (checked_followed _ _ _ _ _ _ Checked h d c Host Class). split; [easy|now apply small].
+  intros Checked h (d, s, ts) Host ((Address & c & Class & Member) & Own & Untagged).
+  cbn in *. subst. apply (checked_followed _ _ _ _ _ _ Checked h d c Host Class).
+  split; [easy|now apply small].
 Qed.
 
 (** Of frames to the addresses of some classes. *)
 Theorem check_sound fab rk fuel channels classes :
-  check true fab rk fuel channels classes = true -> safe fab (in_classes classes).
+  check true fab rk fuel channels classes = true -> safe fab (own_frames fab (in_classes classes)).
 Proof. intros Checked. apply followed_safe with rk. now apply check_followed with fuel channels. Qed.
 
 (** A number agrees with a cube in some bits. *)
@@ -1574,29 +2123,34 @@ Proof.
   - destruct (IH L c I F) as (c' & A & B). exists c'. split; [now right|easy].
 Qed.
 
+Lemma are_all_sound classes d : are_all classes = true -> d < 2 ^ 48 -> in_classes classes d.
+Proof.
+  unfold are_all. rewrite !andb_true_iff. intros ((Small & Exceptions) & Cover) Address.
+  split; [easy|].
+  destruct (cover_sound 48 _ d Cover) as (p & Cube & Bits).
+  apply in_map_iff in Cube as (c & <- & Class).
+  apply in_some_class with c; auto.
+  apply fits_spec. intros i Mask. apply Bits; [|easy].
+  rewrite forallb_forall in Small. specialize (Small c Class). apply N.leb_le in Small.
+  destruct (N.lt_ge_cases i (N.of_nat 48)) as [Low|High]; [easy|].
+  rewrite <- (N.mod_small (snd (fst c)) (2 ^ 48)) in Mask.
+  - rewrite N.mod_pow2_bits_high in Mask; [discriminate|easy].
+  - apply N.le_lt_trans with (1 := Small). reflexivity.
+Qed.
+
 Lemma check_all_followed delivery fab rk fuel channels classes :
   check_all delivery fab rk fuel channels classes = true ->
-  forall h d, In h (hosts fab) -> d < 2 ^ 48 -> followed delivery fab rk h d.
+  forall h f, In h (hosts fab) -> own_frames fab (fun d => d < 2 ^ 48) h f ->
+  followed delivery fab rk h f.
 Proof.
-  unfold check_all. rewrite !andb_true_iff. intros (((Small & Exceptions) & Cover) & Checked).
-  intros h d Host Address.
-  assert (Some_class : exists c, In c classes /\ in_class c d = true).
-  { destruct (cover_sound 48 _ d Cover) as (p & Cube & Bits).
-    apply in_map_iff in Cube as (c & <- & Class).
-    apply in_some_class with c; auto.
-    apply fits_spec. intros i Mask. apply Bits; [|easy].
-    rewrite forallb_forall in Small. specialize (Small c Class). apply N.leb_le in Small.
-    destruct (N.lt_ge_cases i (N.of_nat 48)) as [Low|High]; [easy|].
-    rewrite <- (N.mod_small (snd (fst c)) (2 ^ 48)) in Mask.
-    - rewrite N.mod_pow2_bits_high in Mask; [discriminate|easy].
-    - apply N.le_lt_trans with (1 := Small). reflexivity. }
-  destruct Some_class as (c & Class & Member).
-  apply (check_followed _ _ _ _ _ _ Checked h d Host). split; [easy|]. now exists c.
+  unfold check_all. rewrite andb_true_iff. intros (All & Checked) h f Host (Address & Own).
+  apply (check_followed _ _ _ _ _ _ Checked h f Host). split; [|easy]. now apply are_all_sound.
 Qed.
 
 (** Of frames to any address, wherever they arrive. *)
 Theorem check_all_deadlock_free delivery fab rk fuel channels classes :
-  check_all delivery fab rk fuel channels classes = true -> deadlock_free fab (fun d => d < 2 ^ 48).
+  check_all delivery fab rk fuel channels classes = true ->
+  deadlock_free fab (own_frames fab (fun d => d < 2 ^ 48)).
 Proof.
   intros Checked. apply followed_deadlock_free with delivery rk.
   now apply check_all_followed with fuel channels classes.
@@ -1604,12 +2158,41 @@ Qed.
 
 (** The same, and they arrive. *)
 Theorem check_all_sound fab rk fuel channels classes :
-  check_all true fab rk fuel channels classes = true -> safe fab (fun d => d < 2 ^ 48).
+  check_all true fab rk fuel channels classes = true ->
+  safe fab (own_frames fab (fun d => d < 2 ^ 48)).
 Proof.
   intros Checked. apply followed_safe with rk.
   now apply check_all_followed with fuel channels classes.
 Qed.
 
+(** Of all frames that hosts may send. *)
+Theorem check_all_any_sound forge tag fab rk fuel channels classes :
+  check_all_any forge tag fab rk fuel channels classes = true ->
+  deadlock_free fab (any_frames fab forge tag).
+Proof.
+  unfold check_all_any, check_any, with_rules. cbv zeta. set (rules := prepared _ _).
+  rewrite !andb_true_iff. intros (All & (Macs & Versions) & Checked).
+  assert (Rules : forall c, rules c = tables_of fab c) by (intros c; apply prepared_sound).
+  apply followed_deadlock_free with false rk. intros h f Host Sends.
+  assert (Mac := macs_small fab Macs h Host).
+  assert (Some_version : rules (from_host fab h) <> []).
+  { rewrite forallb_forall in Versions. specialize (Versions h Host). now destruct (rules _). }
+  destruct (frame_seen fab forge tag h f Mac Sends) as (ts & x & p0 & rest & View & Cube & Small & Source & Real).
+  destruct Sends as (Address & _).
+  destruct (are_all_sound classes (dst f) All Address) as (_ & dc & Class & Member).
+  rewrite forallb_forall in Checked. specialize (Checked dc Class).
+  destruct (admitted_sound fab rk rules Rules (from_host fab h) ts x Some_version fuel
+              (first_cube forge fab h ts) Cube) as [(xc & Let_in & Cube')|Dropped].
+  - assert (Start : In (from_host fab h, ts, xc) (starts forge tag fab rules fuel)).
+    { unfold starts. apply in_flat_map. exists h. split; [easy|]. apply in_flat_map.
+      exists ts. split; [easy|]. now apply (in_map (fun x => (from_host fab h, ts, x))). }
+    destruct (check_any_class_sound fab rk rules _ fuel Rules _ _ Checked _ _ _ Start (dst f) x p0 rest)
+      as (k & to & Run); [split; [easy|now apply small]|easy|easy|].
+    rewrite Source, Real in Run. now apply run_followed in Run.
+  - specialize (Dropped (dst f) p0 rest). rewrite Source, Real in Dropped. now apply run_followed in Dropped.
+Qed.
+
 Print Assumptions check_sound.
 Print Assumptions check_all_sound.
 Print Assumptions check_all_deadlock_free.
+Print Assumptions check_all_any_sound.

@@ -237,22 +237,34 @@ Definition any_item (l1 : list item) (i : item) : Prop := True.
 Definition head_only (l1 : list item) (i : item) : Prop :=
   forall j, In j l1 -> at_queue j <> at_queue i.
 
-(** A host sends an untagged frame with its own address, to one of [addresses]. *)
-Inductive inject (fab : fabric) (addresses : N -> Prop) : state -> state -> Prop :=
-| injected l lg st h d outs :
-    In h (hosts fab) -> addresses d ->
-    arrives fab (from_host fab h) d (mac fab h) [] outs ->
-    inject fab addresses (State l lg st)
-      (State (l ++ [Item (queue_of fab (from_host fab h) []) d (mac fab h) outs]) lg
-             ((h, (d, mac fab h)) :: st)).
+(** The frames that each host may send. *)
+Definition sending := N -> frame -> Prop.
 
-Inductive reachable (fab : fabric) (room : N -> nat) (addresses : N -> Prop) : state -> Prop :=
-| reach_empty : reachable fab room addresses (State [] [] [])
+(** Untagged, with the own address, to one of [addresses]. *)
+Definition own_frames (fab : fabric) (addresses : N -> Prop) : sending :=
+  fun h f => addresses (dst f) /\ src f = mac fab h /\ tags f = [].
+
+(** To any address; with [forge], from any address; with [tag], with any number of any tags. *)
+Definition any_frames (fab : fabric) (forge tag : bool) : sending :=
+  fun h f => dst f < 2 ^ 48
+  /\ (if forge then src f < 2 ^ 48 else src f = mac fab h)
+  /\ (if tag then Forall (fun t => 4096 <= fst t < 8192 /\ snd t < 8) (tags f) else tags f = []).
+
+(** A host sends a frame. *)
+Inductive inject (fab : fabric) (sends : sending) : state -> state -> Prop :=
+| injected l lg st h f outs :
+    In h (hosts fab) -> sends h f ->
+    arrives fab (from_host fab h) (dst f) (src f) (tags f) outs ->
+    inject fab sends (State l lg st)
+      (State (l ++ [Item (queue_of fab (from_host fab h) (tags f)) (dst f) (src f) outs]) lg
+             ((h, (dst f, src f)) :: st)).
+
+Inductive reachable (fab : fabric) (room : N -> nat) (sends : sending) : state -> Prop :=
+| reach_empty : reachable fab room sends (State [] [] [])
 | reach_inject s s' :
-    reachable fab room addresses s -> inject fab addresses s s' -> reachable fab room addresses s'
+    reachable fab room sends s -> inject fab sends s s' -> reachable fab room sends s'
 | reach_move s s' :
-    reachable fab room addresses s -> move fab room any_item s s' ->
-    reachable fab room addresses s'.
+    reachable fab room sends s -> move fab room any_item s s' -> reachable fab room sends s'.
 
 (** * What is claimed *)
 
@@ -278,34 +290,33 @@ Definition settles_within (fab : fabric) (room : N -> nat) (s : state) (n : nat)
     (forall j, (j < k)%nat -> move fab room any_item (path j) (path (S j))) -> (k <= n)%nat.
 
 (** What is claimed whether frames reach anybody or not. *)
-Record deadlock_free (fab : fabric) (addresses : N -> Prop) : Prop := Deadlock_free {
-  (** Each host can send to each address in any state: the claims below are about something. *)
-  can_send : forall l lg st h d, In h (hosts fab) -> addresses d ->
-    exists s', inject fab addresses (State l lg st) s'
-      /\ sent s' = (h, (d, mac fab h)) :: st;
+Record deadlock_free (fab : fabric) (sends : sending) : Prop := Deadlock_free {
+  (** Each host can send each of its frames in any state: the claims below are about something. *)
+  can_send : forall l lg st h f, In h (hosts fab) -> sends h f ->
+    exists s', inject fab sends (State l lg st) s' /\ sent s' = (h, (dst f, src f)) :: st;
   (** What switches do with a frame is defined, wherever it comes. *)
-  defined_at_first : forall h d, In h (hosts fab) -> addresses d ->
-    ~ undefined fab (from_host fab h) d (mac fab h) [];
-  defined : forall room s i c ts, reachable fab room addresses s ->
+  defined_at_first : forall h f, In h (hosts fab) -> sends h f ->
+    ~ undefined fab (from_host fab h) (dst f) (src f) (tags f);
+  defined : forall room s i c ts, reachable fab room sends s ->
     In i (items s) -> In (ToChannel c, ts) (pending i) ->
     ~ undefined fab c (i_dst i) (i_src i) ts;
   (** No state that can be reached is deadlocked, whatever the sizes of the buffers. *)
   never_deadlocks : forall room s stuck,
-    reachable fab room addresses s -> ~ deadlock fab s stuck;
+    reachable fab room sends s -> ~ deadlock fab s stuck;
   (** As long as there are frames, the head of some queue can move, if each queue has room for one
       frame. *)
   always_moves : forall room s,
-    (forall q, (0 < room q)%nat) -> reachable fab room addresses s -> items s <> [] ->
+    (forall q, (0 < room q)%nat) -> reachable fab room sends s -> items s <> [] ->
     exists s', move fab room head_only s s';
   (** If hosts stop sending, the network is empty after a bounded number of moves: no frame loops. *)
-  settles : forall room s, reachable fab room addresses s ->
+  settles : forall room s, reachable fab room sends s ->
     exists n, settles_within fab room s n }.
 
-Record safe (fab : fabric) (addresses : N -> Prop) : Prop := Safe {
-  without_delivery : deadlock_free fab addresses;
+Record safe (fab : fabric) (sends : sending) : Prop := Safe {
+  without_delivery : deadlock_free fab sends;
   (** When the network is empty, each frame that was sent has reached exactly those that are to
       receive it. *)
-  delivers : forall room s, reachable fab room addresses s -> items s = [] ->
+  delivers : forall room s, reachable fab room sends s -> items s = [] ->
     exists receivers : list (list N),
       Forall2 (fun r l => forall w, wanted fab (fst r) (fst (snd r)) = Some w -> Permutation w l)
               (sent s) receivers

@@ -33,6 +33,8 @@ module N =
 
   let ltb = fun (a:int) (b:int) -> a < b
 
+  let max = fun (a:int) (b:int) -> if a < b then b else a
+
   let div2 = fun (a:int) -> a lsr 1
 
   let odd = fun (a:int) -> a land 1 = 1
@@ -40,6 +42,10 @@ module N =
   let log2 = fun (a:int) -> let rec go n k = if n < 2 then k else go (n lsr 1) (k + 1) in go a 0
 
   let ldiff = fun (a:int) (b:int) -> a land (lnot b)
+
+  let shiftl = fun (a:int) (b:int) -> a lsl b
+
+  let shiftr = fun (a:int) (b:int) -> a lsr b
 
   let testbit = fun (a:int) (b:int) -> (a lsr b) land 1 = 1
 
@@ -51,6 +57,10 @@ module N =
 
   let ones = fun (a:int) -> (1 lsl a) - 1
  end
+
+let hd default = function
+| [] -> default
+| x :: _ -> x
 
 let rec concat = function
 | [] -> []
@@ -89,23 +99,11 @@ let rec find f = function
 | [] -> None
 | x :: tl -> if f x then Some x else find f tl
 
-let rec seq start len =
+let rec seq start0 len =
   (fun fO fS n -> if n=0 then fO () else fS (n-1))
     (fun _ -> [])
-    (fun len0 -> start :: (seq (Stdlib.Int.succ start) len0))
+    (fun len0 -> start0 :: (seq (Stdlib.Int.succ start0) len0))
     len
-
-type tag = int * int
-
-type stack = tag list
-
-let vid = function
-| [] -> 0
-| t0 :: _ -> let (v, _) = t0 in v
-
-let pcp = function
-| [] -> 0
-| t0 :: _ -> let (_, p) = t0 in p
 
 type pattern = int * int
 
@@ -139,89 +137,11 @@ type switch = { tables : table list; groups : (int * group) list;
 let is_down sw port =
   existsb (N.eqb port) sw.down
 
-let rec bucket port acts ts out0 =
-  match acts with
-  | [] -> Some (ts, out0)
-  | a :: more ->
-    (match a with
-     | Push ->
-       bucket port more
-         (match ts with
-          | [] ->
-            (((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-              ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-              ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-              1)))))))))))), 0) :: []
-          | top :: _ -> top :: ts) out0
-     | Pop ->
-       (match ts with
-        | [] -> None
-        | _ :: below -> bucket port more below out0)
-     | SetVid v ->
-       (match ts with
-        | [] -> None
-        | t0 :: below ->
-          let (_, p) = t0 in bucket port more ((v, p) :: below) out0)
-     | SetPcp p ->
-       (match ts with
-        | [] -> None
-        | t0 :: below ->
-          let (v, _) = t0 in bucket port more ((v, p) :: below) out0)
-     | Output to0 ->
-       bucket port more ts
-         (if N.eqb to0 port then out0 else app out0 ((to0, ts) :: []))
-     | Back -> bucket port more ts (app out0 ((port, ts) :: []))
-     | Group _ -> None)
-
-let rec buckets port all ts out0 =
-  match all with
-  | [] -> Some out0
-  | one :: more ->
-    (match bucket port one ts out0 with
-     | Some p -> let (_, out1) = p in buckets port more ts out1
-     | None -> None)
-
 let rec group_of g = function
 | [] -> None
 | p :: more ->
   let (number, content) = p in
   if N.eqb g number then Some content else group_of g more
-
-let rec apply sw port acts ts out0 =
-  match acts with
-  | [] -> (Some (ts, out0)) :: []
-  | one :: more ->
-    (match one with
-     | Group g ->
-       (match group_of g sw.groups with
-        | Some g0 ->
-          (match g0 with
-           | All content ->
-             (match buckets port content ts out0 with
-              | Some out1 -> apply sw port more ts out1
-              | None -> None :: [])
-           | Select content ->
-             (match content with
-              | [] -> apply sw port more ts out0
-              | _ :: _ ->
-                flat_map (fun one0 ->
-                  match bucket port one0 ts out0 with
-                  | Some p -> let (_, out1) = p in apply sw port more ts out1
-                  | None -> None :: []) content)
-           | Failover content ->
-             (match find (fun one0 -> not (is_down sw (Stdlib.fst one0)))
-                      content with
-              | Some p ->
-                let (_, one0) = p in
-                (match bucket port one0 ts out0 with
-                 | Some p0 -> let (_, out1) = p0 in apply sw port more ts out1
-                 | None -> None :: [])
-              | None -> apply sw port more ts out0))
-        | None -> None :: [])
-     | _ ->
-       (match bucket port (one :: []) ts out0 with
-        | Some p -> let (ts0, out1) = p in apply sw port more ts0 out1
-        | None -> None :: []))
 
 let written w meta =
   (lor) (N.ldiff meta (Stdlib.snd w)) ((land) (Stdlib.fst w) (Stdlib.snd w))
@@ -238,14 +158,6 @@ type fabric = { versions : (int -> switch list);
                 mac : (int -> int); broadcast : int;
                 queue : (int -> int -> int) }
 
-let resolved fab s sw c =
-  ((if is_down sw (Stdlib.fst c)
-    then Nowhere
-    else fab.leaving s (Stdlib.fst c)), (Stdlib.snd c))
-
-let queue_of fab c ts =
-  fab.queue c (pcp ts)
-
 module Sort =
  functor (X:TotalLeBool') ->
  struct
@@ -260,8 +172,8 @@ module Sort =
            if X.leb a1 a2 then a1 :: (merge l1' l3) else a2 :: (merge_aux l2'))
     in merge_aux l2
 
-  let rec merge_list_to_stack stack0 l =
-    match stack0 with
+  let rec merge_list_to_stack stack l =
+    match stack with
     | [] -> (Some l) :: []
     | y :: stack' ->
       (match y with
@@ -275,9 +187,9 @@ module Sort =
      | Some l -> merge l (merge_stack stack')
      | None -> merge_stack stack')
 
-  let rec iter_merge stack0 = function
-  | [] -> merge_stack stack0
-  | a :: l' -> iter_merge (merge_list_to_stack stack0 (a :: [])) l'
+  let rec iter_merge stack = function
+  | [] -> merge_stack stack
+  | a :: l' -> iter_merge (merge_list_to_stack stack (a :: [])) l'
 
   let sort =
     iter_merge []
@@ -396,19 +308,79 @@ let fits_class p c =
   then No
   else fits_cube p (Stdlib.fst c)
 
-let matches_class r meta v p d s =
+type view =
+| Bottom
+| More
+| Tag of int option * int option * view
+
+let address_bits =
+  N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+    ((fun p->1+2*p) 1)))))
+
+let vlan_of x =
+  N.shiftr x ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+    ((fun p->1+2*p) 1)))))
+
+let exactly x =
+  (x, address_bits)
+
+let vids ts x =
+  match ts with
+  | Bottom -> exactly 0
+  | More -> (0, 0)
+  | Tag (v0, _, _) ->
+    (match v0 with
+     | Some v -> exactly v
+     | None -> ((vlan_of (Stdlib.fst x)), (vlan_of (Stdlib.snd x))))
+
+let priority = function
+| Bottom -> Some 0
+| More -> None
+| Tag (_, p, _) -> p
+
+let priorities =
+  0 :: (1 :: (((fun p->2*p) 1) :: (((fun p->1+2*p) 1) :: (((fun p->2*p)
+    ((fun p->2*p) 1)) :: (((fun p->1+2*p) ((fun p->2*p) 1)) :: (((fun p->2*p)
+    ((fun p->1+2*p) 1)) :: (((fun p->1+2*p) ((fun p->1+2*p) 1)) :: [])))))))
+
+let pcps ts =
+  match priority ts with
+  | Some p -> exactly p
+  | None -> (0, 0)
+
+let forget ts = match ts with
+| Tag (v, p, _) -> Tag (v, p, More)
+| _ -> ts
+
+let rec has_chosen_vlan = function
+| Tag (v, _, below) ->
+  (match v with
+   | Some _ -> has_chosen_vlan below
+   | None -> true)
+| _ -> false
+
+let both a b =
+  match a with
+  | Yes -> b
+  | No -> No
+  | Unknown -> (match b with
+                | Yes -> Unknown
+                | x -> x)
+
+let fits_source p x =
+  if N.leb (Stdlib.snd p) address_bits then fits_cube p x else Unknown
+
+let matches_class r meta v p d x =
   if fits r.r_meta meta
-  then if fits r.r_vid v
-       then if fits r.r_pcp p
-            then (match fits_class r.r_dst d with
-                  | Yes -> fits_cube r.r_src s
-                  | No -> No
-                  | Unknown ->
-                    (match fits_cube r.r_src s with
-                     | Yes -> Unknown
-                     | x -> x))
-            else No
-       else No
+  then (match fits_cube r.r_vid v with
+        | No -> No
+        | x0 ->
+          (match fits_cube r.r_pcp p with
+           | No -> No
+           | x1 ->
+             (match fits_class r.r_dst d with
+              | No -> No
+              | x2 -> both (both x0 x1) (both x2 (fits_source r.r_src x)))))
   else No
 
 type 'a answer =
@@ -482,29 +454,29 @@ let does_as a b =
                 | Some _ -> false
                 | None -> true))
 
-let rec in_level l meta v p d s =
+let rec in_level l meta v p d x =
   match l with
   | [] -> Known []
   | r :: more ->
-    (match matches_class r meta v p d s with
+    (match matches_class r meta v p d x with
      | Yes ->
-       (match in_level more meta v p d s with
+       (match in_level more meta v p d x with
         | Known hits ->
           Known (if existsb (does_as r) hits then hits else r :: hits)
-        | x -> x)
-     | No -> in_level more meta v p d s
+        | x0 -> x0)
+     | No -> in_level more meta v p d x
      | Unknown -> undecided r d)
 
-let rec in_table t0 meta v p d s =
+let rec in_table t0 meta v p d x =
   match t0 with
   | [] -> Known []
   | level :: lower ->
-    (match in_level level meta v p d s with
+    (match in_level level meta v p d x with
      | Known a ->
        (match a with
-        | [] -> in_table lower meta v p d s
+        | [] -> in_table lower meta v p d x
         | r :: l -> Known (r :: l))
-     | x -> x)
+     | x0 -> x0)
 
 let rec collect f = function
 | [] -> Known []
@@ -519,40 +491,118 @@ let rec collect f = function
 let rules_of_port port t0 =
   map (filter (fun r -> fits r.r_port port)) t0
 
-let rec handle sw port d s l at_table target0 meta ts =
+let rec do_bucket port acts ts out =
+  match acts with
+  | [] -> Some (ts, out)
+  | one :: more ->
+    (match one with
+     | Output to0 ->
+       do_bucket port more ts
+         (if N.eqb to0 port then out else app out ((to0, ts) :: []))
+     | Back -> do_bucket port more ts (app out ((port, ts) :: []))
+     | _ ->
+       (match one with
+        | Push ->
+          (match ts with
+           | Bottom ->
+             do_bucket port more (Tag ((Some ((fun p->2*p) ((fun p->2*p)
+               ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+               ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+               ((fun p->2*p) ((fun p->2*p) 1))))))))))))), (Some 0), Bottom))
+               out
+           | More -> None
+           | Tag (v, p, _) -> do_bucket port more (Tag (v, p, ts)) out)
+        | Pop ->
+          (match ts with
+           | Tag (_, _, below) -> do_bucket port more below out
+           | _ -> None)
+        | SetVid v ->
+          (match ts with
+           | Tag (_, p, below) ->
+             do_bucket port more (Tag ((Some v), p, below)) out
+           | _ -> None)
+        | SetPcp p ->
+          (match ts with
+           | Tag (v, _, below) ->
+             do_bucket port more (Tag (v, (Some p), below)) out
+           | _ -> None)
+        | _ -> None))
+
+let rec do_buckets port all ts out =
+  match all with
+  | [] -> Some out
+  | one :: more ->
+    (match do_bucket port one ts out with
+     | Some p -> let (_, out0) = p in do_buckets port more ts out0
+     | None -> None)
+
+let rec perform sw port acts ts out =
+  match acts with
+  | [] -> (Some (ts, out)) :: []
+  | one :: more ->
+    (match one with
+     | Group g ->
+       let from_bucket = fun one0 ->
+         match do_bucket port one0 ts out with
+         | Some p -> let (_, out0) = p in perform sw port more ts out0
+         | None -> None :: []
+       in
+       (match group_of g sw.groups with
+        | Some g0 ->
+          (match g0 with
+           | All content ->
+             (match do_buckets port content ts out with
+              | Some out0 -> perform sw port more ts out0
+              | None -> None :: [])
+           | Select content ->
+             (match content with
+              | [] -> perform sw port more ts out
+              | _ :: _ -> flat_map from_bucket content)
+           | Failover content ->
+             (match find (fun one0 -> not (is_down sw (Stdlib.fst one0)))
+                      content with
+              | Some p -> let (_, one0) = p in from_bucket one0
+              | None -> perform sw port more ts out))
+        | None -> None :: [])
+     | _ ->
+       (match do_bucket port (one :: []) ts out with
+        | Some p -> let (ts0, out0) = p in perform sw port more ts0 out0
+        | None -> None :: []))
+
+let rec handle sw port d x l at_table target0 meta ts =
   match l with
   | [] -> Known ([] :: [])
   | t0 :: l0 ->
     if eqb at_table target0
-    then (match in_table t0 meta (vid ts) (pcp ts) d s with
+    then (match in_table t0 meta (vids ts x) (pcps ts) d x with
           | Known hits ->
             (match hits with
              | [] -> Known ([] :: [])
              | _ :: _ ->
-               let from_table = fun next ts' out0 w ->
-                 match handle sw port d s l0 (Stdlib.Int.succ at_table) next
+               let from_table = fun next ts' out w ->
+                 match handle sw port d x l0 (Stdlib.Int.succ at_table) next
                          (written w meta) ts' with
-                 | Known outs -> Known (map (app out0) outs)
-                 | x -> x
+                 | Known outs -> Known (map (app out) outs)
+                 | x0 -> x0
                in
                let effect_of = fun r e ->
                  match e with
                  | Some p ->
-                   let (ts', out0) = p in
+                   let (ts', out) = p in
                    (match r.r_goto with
                     | Some next ->
                       if ltb at_table next
-                      then collect (from_table next ts' out0)
+                      then collect (from_table next ts' out)
                              (r.r_write :: r.r_writes)
                       else Refuse
-                    | None -> Known (out0 :: []))
+                    | None -> Known (out :: []))
                  | None -> Refuse
                in
                collect (fun r ->
-                 collect (effect_of r) (apply sw port r.r_acts ts [])) hits)
+                 collect (effect_of r) (perform sw port r.r_acts ts [])) hits)
           | Divide p -> Divide p
           | Refuse -> Refuse)
-    else handle sw port d s l0 (Stdlib.Int.succ at_table) target0 meta ts
+    else handle sw port d x l0 (Stdlib.Int.succ at_table) target0 meta ts
 
 let half one d bit =
   let (value, mask) = Stdlib.fst d in
@@ -722,30 +772,39 @@ let join address d d' owners owners' o o' =
 
 type ranking = { rank : (int -> int); bound : int }
 
-let tag_eqb a b =
-  (&&) (N.eqb (Stdlib.fst a) (Stdlib.fst b))
-    (N.eqb (Stdlib.snd a) (Stdlib.snd b))
-
-let rec stack_eqb a b =
+let value_eqb a b =
   match a with
-  | [] -> (match b with
-           | [] -> true
-           | _ :: _ -> false)
-  | x :: a0 ->
+  | Some a0 -> (match b with
+                | Some b0 -> N.eqb a0 b0
+                | None -> false)
+  | None -> (match b with
+             | Some _ -> false
+             | None -> true)
+
+let rec view_eqb a b =
+  match a with
+  | Bottom -> (match b with
+               | Bottom -> true
+               | _ -> false)
+  | More -> (match b with
+             | More -> true
+             | _ -> false)
+  | Tag (v, p, below) ->
     (match b with
-     | [] -> false
-     | y :: b0 -> (&&) (tag_eqb x y) (stack_eqb a0 b0))
+     | Tag (v', p', below') ->
+       (&&) ((&&) (value_eqb v v') (value_eqb p p')) (view_eqb below below')
+     | _ -> false)
 
-type entry = (stack * pattern) * outcome
+type entry = (view * pattern) * outcome
 
-let rec assoc ts s = function
+let rec assoc ts x = function
 | [] -> None
 | e :: more ->
   let (p, o) = e in
-  let (seen, sources0) = p in
-  if (&&) (stack_eqb ts seen) (fits sources0 s)
-  then Some ((Stdlib.snd sources0), o)
-  else assoc ts s more
+  let (seen, chosen) = p in
+  if (&&) (view_eqb ts seen) (fits chosen x)
+  then Some ((Stdlib.snd chosen), o)
+  else assoc ts x more
 
 type memo =
 | Memo of entry list Map.tree
@@ -760,77 +819,109 @@ let outcomes = function
 let parts = function
 | Memo (_, parts0) -> parts0
 
-let recall m c ts s =
+let recall m c ts x =
   match Map.find (outcomes m) c with
-  | Some l -> assoc ts s l
+  | Some l -> assoc ts x l
   | None -> None
 
-let remember m c ts s k =
+let remember m c ts x k =
   let others = match Map.find (outcomes m) c with
                | Some l -> l
                | None -> [] in
   Memo
-  ((Map.add (outcomes m) c (((ts, (s, (Stdlib.fst k))),
+  ((Map.add (outcomes m) c (((ts, (x, (Stdlib.fst k))),
      (Stdlib.snd k)) :: others)), (parts m))
 
 let rec parts_by bit = function
 | [] -> None
 | p :: more ->
-  let (by_bit, both) = p in
-  if N.eqb bit by_bit then Some both else parts_by bit more
+  let (by_bit, both0) = p in
+  if N.eqb bit by_bit then Some both0 else parts_by bit more
 
-let rec with_parts bit both = function
-| [] -> (bit, both) :: []
+let rec with_parts bit both0 = function
+| [] -> (bit, both0) :: []
 | p :: more ->
   let (by_bit, old) = p in
   if N.eqb bit by_bit
-  then (bit, both) :: more
-  else (by_bit, old) :: (with_parts bit both more)
+  then (bit, both0) :: more
+  else (by_bit, old) :: (with_parts bit both0 more)
 
-let remember_parts m bit both =
-  Memo ((outcomes m), (with_parts bit both (parts m)))
+let remember_parts m bit both0 =
+  Memo ((outcomes m), (with_parts bit both0 (parts m)))
 
 type tested = { destinations : pattern list;
-                sources : (pattern * pattern) list }
+                sources : (pattern * pattern) list; vlans : pattern list }
 
-let telling_bits t0 d s =
-  let with_bits = fun bits test ->
+let with_bits_of p x bits =
+  match fits_cube p (x, bits) with
+  | Unknown ->
+    let different0 = (land) ((lxor) x (Stdlib.fst p)) (Stdlib.snd p) in
+    if N.eqb different0 0
+    then (lor) bits (Stdlib.snd p)
+    else N.setbit bits (N.log2 different0)
+  | _ -> bits
+
+let with_bits_of_vlan x bits p =
+  with_bits_of
+    ((N.shiftl (Stdlib.fst p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+       ((fun p->2*p) ((fun p->1+2*p) 1)))))),
+    (N.shiftl (Stdlib.snd p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
+      ((fun p->2*p) ((fun p->1+2*p) 1))))))) x bits
+
+let telling_bits t0 d x ts =
+  let with_source = fun bits test ->
     let (destination, p) = test in
     (match fits_class destination d with
      | No -> bits
-     | _ ->
-       (match fits_cube p (s, bits) with
-        | Unknown ->
-          let different = (land) ((lxor) s (Stdlib.fst p)) (Stdlib.snd p) in
-          if N.eqb different 0
-          then (lor) bits (Stdlib.snd p)
-          else N.setbit bits (N.log2 different)
-        | _ -> bits))
+     | _ -> with_bits_of p x bits)
   in
-  fold_left with_bits t0.sources 0
+  let bits = fold_left with_source t0.sources 0 in
+  if has_chosen_vlan ts
+  then fold_left (with_bits_of_vlan x) t0.vlans bits
+  else bits
 
 let owners_in fab d owners =
   filter (fun h -> in_class d (fab.mac h)) owners
 
 let parts_of fab m d owners bit =
   match parts_by bit (parts m) with
-  | Some both -> both
+  | Some both0 -> both0
   | None ->
     (((owners_in fab (half false d bit) owners), blank),
       ((owners_in fab (half true d bit) owners), blank))
 
-let arrive fab rules c d s ts =
+let resolved_seen fab at_switch sw c =
+  ((if is_down sw (Stdlib.fst c)
+    then Nowhere
+    else fab.leaving at_switch (Stdlib.fst c)), (Stdlib.snd c))
+
+let arrive fab rules c d x ts =
   let (at_switch, port) = fab.entering c in
   let with_version = fun v ->
-    match handle (Stdlib.fst v) port d s (Stdlib.snd v) 0 0 0 ts with
+    match handle (Stdlib.fst v) port d x (Stdlib.snd v) 0 0 0 ts with
     | Known choices ->
-      Known (map (map (resolved fab at_switch (Stdlib.fst v))) choices)
+      Known (map (map (resolved_seen fab at_switch (Stdlib.fst v))) choices)
     | Divide p -> Divide p
     | Refuse -> Refuse
   in
   collect with_version (rules c)
 
-let rec follow_all delivery fab rk go from m = function
+let rank_on fab rk c ts =
+  let of_priority = fun p -> rk.rank (fab.queue c p) in
+  (match ts with
+   | More ->
+     (match priority More with
+      | Some p -> of_priority p
+      | None -> rk.bound)
+   | x ->
+     (match priority x with
+      | Some p -> of_priority p
+      | None -> fold_right N.max 0 (map of_priority priorities)))
+
+let on_channel loose ts =
+  if loose then forget ts else ts
+
+let rec follow_all delivery loose fab rk go from m = function
 | [] -> Some (m, (0, (Exactly [])))
 | o :: more ->
   let (t0, ts) = o in
@@ -838,8 +929,8 @@ let rec follow_all delivery fab rk go from m = function
    | ToHost h ->
      if delivery
      then (match ts with
-           | [] ->
-             (match follow_all delivery fab rk go from m more with
+           | Bottom ->
+             (match follow_all delivery loose fab rk go from m more with
               | Some p ->
                 let (m0, k) = p in
                 let (bits, o0) = k in
@@ -848,39 +939,42 @@ let rec follow_all delivery fab rk go from m = function
                    Some (m0, (bits, (Exactly (together (just h) l))))
                  | ToOwner -> None)
               | None -> None)
-           | _ :: _ -> None)
-     else follow_all delivery fab rk go from m more
+           | _ -> None)
+     else follow_all delivery loose fab rk go from m more
    | ToChannel c ->
-     let next = rk.rank (queue_of fab c ts) in
-     if (&&) ((&&) (N.ltb (rk.rank from) next) (N.leb next rk.bound))
-          (not ((&&) delivery (fab.may_fail c)))
-     then (match go m c ts with
-           | Some p ->
-             let (m0, k) = p in
-             let (bits, o0) = k in
-             (match follow_all delivery fab rk go from m0 more with
+     (match priority ts with
+      | Some p ->
+        let next = rk.rank (fab.queue c p) in
+        if (&&) ((&&) (N.ltb from next) (N.leb next rk.bound))
+             (not ((&&) delivery (fab.may_fail c)))
+        then (match go m c (on_channel loose ts) with
               | Some p0 ->
-                let (m1, k0) = p0 in
-                let (bits', o') = k0 in
-                (match outcome_and o0 o' with
-                 | Some o1 -> Some (m1, (((lor) bits bits'), o1))
+                let (m0, k) = p0 in
+                let (bits, o0) = k in
+                (match follow_all delivery loose fab rk go from m0 more with
+                 | Some p1 ->
+                   let (m1, k0) = p1 in
+                   let (bits', o') = k0 in
+                   (match outcome_and o0 o' with
+                    | Some o1 -> Some (m1, (((lor) bits bits'), o1))
+                    | None -> None)
                  | None -> None)
               | None -> None)
-           | None -> None)
-     else None
-   | Nowhere -> follow_all delivery fab rk go from m more)
+        else None
+      | None -> None)
+   | Nowhere -> follow_all delivery loose fab rk go from m more)
 
-let rec follow_each delivery fab rk go from d owners m = function
+let rec follow_each delivery loose fab rk go from d owners m = function
 | [] -> None
 | outs :: more ->
   (match more with
-   | [] -> follow_all delivery fab rk go from m outs
+   | [] -> follow_all delivery loose fab rk go from m outs
    | _ :: _ ->
-     (match follow_all delivery fab rk go from m outs with
+     (match follow_all delivery loose fab rk go from m outs with
       | Some p ->
         let (m0, k) = p in
         let (bits, o) = k in
-        (match follow_each delivery fab rk go from d owners m0 more with
+        (match follow_each delivery loose fab rk go from d owners m0 more with
          | Some p0 ->
            let (m1, k0) = p0 in
            let (bits', o') = k0 in
@@ -890,31 +984,31 @@ let rec follow_each delivery fab rk go from d owners m = function
          | None -> None)
       | None -> None))
 
-let rec follow delivery fab rk rules tests fuel d owners s m c ts =
-  match recall m c ts s with
+let rec follow delivery loose fab rk rules tests fuel d owners x m c ts =
+  match recall m c ts x with
   | Some k -> Some (m, k)
   | None ->
     ((fun fO fS n -> if n=0 then fO () else fS (n-1))
        (fun _ -> None)
        (fun fuel0 ->
-       let bits = telling_bits (tests c) d s in
-       (match arrive fab rules c d (s, bits) ts with
+       let bits = telling_bits (tests c) d x ts in
+       (match arrive fab rules c d (x, bits) ts with
         | Known choices ->
-          (match follow_each delivery fab rk
-                   (follow delivery fab rk rules tests fuel0 d owners s)
-                   (queue_of fab c ts) d owners m choices with
+          (match follow_each delivery loose fab rk
+                   (follow delivery loose fab rk rules tests fuel0 d owners x)
+                   (rank_on fab rk c ts) d owners m choices with
            | Some p ->
              let (m0, k) = p in
              let (bits', o) = k in
              let k0 = (((lor) bits bits'), o) in
-             Some ((remember m0 c ts s k0), k0)
+             Some ((remember m0 c ts x k0), k0)
            | None -> None)
         | Divide p ->
           let bit = dividing (tests c).destinations d p in
           let (zero, one) = parts_of fab m d owners bit in
           let go = fun value part0 ->
-            follow delivery fab rk rules tests fuel0 (half value d bit)
-              (Stdlib.fst part0) s (Stdlib.snd part0) c ts
+            follow delivery loose fab rk rules tests fuel0 (half value d bit)
+              (Stdlib.fst part0) x (Stdlib.snd part0) c ts
           in
           (match go false zero with
            | Some p0 ->
@@ -932,7 +1026,7 @@ let rec follow delivery fab rk rules tests fuel d owners s m c ts =
                      remember_parts m bit (((Stdlib.fst zero), m0),
                        ((Stdlib.fst one), m1))
                    in
-                   Some ((remember m2 c ts s k1), k1)
+                   Some ((remember m2 c ts x k1), k1)
                  | None -> None)
               | None -> None)
            | None -> None)
@@ -963,13 +1057,11 @@ let receives fab everybody d owners h o =
 
 let rec from_one delivery fab rk rules tests fuel fuel' everybody h d owners m =
   let c = fab.from_host h in
-  (match arrive fab rules c d ((fab.mac h),
-           (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-             ((fun p->1+2*p) 1))))))) [] with
+  (match arrive fab rules c d (exactly (fab.mac h)) Bottom with
    | Known choices ->
-     (match follow_each delivery fab rk
-              (follow delivery fab rk rules tests fuel d owners (fab.mac h))
-              (queue_of fab c []) d owners m choices with
+     (match follow_each delivery false fab rk
+              (follow delivery false fab rk rules tests fuel d owners
+                (fab.mac h)) (rank_on fab rk c Bottom) d owners m choices with
       | Some p ->
         let (m0, k) = p in
         let (_, o) = k in
@@ -1011,6 +1103,141 @@ let check_class delivery fab rk rules tests fuel everybody d =
   from_hosts delivery fab rk rules tests fuel everybody d
     (owners_in fab d fab.hosts) blank fab.hosts
 
+let drops r =
+  match r.r_acts with
+  | [] -> (match r.r_goto with
+           | Some _ -> false
+           | None -> true)
+  | _ :: _ -> false
+
+let rec passing t0 v p x =
+  match t0 with
+  | [] -> None
+  | level :: lower ->
+    let fit = fun r -> matches_class r 0 v p ((0, 0), []) x in
+    let may_pass = fun r -> match fit r with
+                            | No -> false
+                            | _ -> not (drops r)
+    in
+    (match find may_pass level with
+     | Some r -> Some r
+     | None ->
+       if existsb (fun r -> match fit r with
+                            | Yes -> true
+                            | _ -> false) level
+       then None
+       else passing lower v p x)
+
+let rec first_passing l v p x =
+  match l with
+  | [] -> None
+  | h :: more ->
+    let (_, tables0) = h in
+    (match passing (hd [] tables0) v p x with
+     | Some r -> Some r
+     | None -> first_passing more v p x)
+
+let side one x bits =
+  Stdlib.fst (half one (x, []) (N.log2 bits))
+
+let rec admitted rules fuel' c ts x =
+  match first_passing (rules c) (vids ts x) (pcps ts) x with
+  | Some r ->
+    let bits = with_bits_of r.r_src (Stdlib.fst x) (Stdlib.snd x) in
+    let bits0 =
+      if has_chosen_vlan ts
+      then with_bits_of_vlan (Stdlib.fst x) bits r.r_vid
+      else bits
+    in
+    let more = N.ldiff bits0 (Stdlib.snd x) in
+    ((fun fO fS n -> if n=0 then fO () else fS (n-1))
+       (fun _ -> x :: [])
+       (fun fuel'0 ->
+       if N.eqb more 0
+       then x :: []
+       else app (admitted rules fuel'0 c ts (side false x more))
+              (admitted rules fuel'0 c ts (side true x more)))
+       fuel')
+  | None -> []
+
+let first_views tag =
+  Bottom :: (if tag then (Tag (None, None, More)) :: [] else [])
+
+let first_cube forge fab h ts =
+  let x = if forge then (0, 0) else exactly (fab.mac h) in
+  if has_chosen_vlan ts
+  then ((N.setbit (Stdlib.fst x) ((fun p->2*p) ((fun p->2*p) ((fun p->1+2*p)
+          ((fun p->1+2*p) ((fun p->1+2*p) 1)))))),
+         (N.setbit (Stdlib.snd x) ((fun p->2*p) ((fun p->2*p) ((fun p->1+2*p)
+           ((fun p->1+2*p) ((fun p->1+2*p) 1)))))))
+  else x
+
+let starts forge tag fab rules fuel =
+  let of_host = fun h ->
+    let c = fab.from_host h in
+    let of_view = fun ts ->
+      map (fun x -> ((c, ts), x))
+        (admitted rules fuel c ts (first_cube forge fab h ts))
+    in
+    flat_map of_view (first_views tag)
+  in
+  flat_map of_host fab.hosts
+
+let rec from_cube fab rk rules tests fuel fuel' d owners c ts x m =
+  match follow false true fab rk rules tests fuel d owners (Stdlib.fst x) m c
+          ts with
+  | Some p ->
+    let (m0, k) = p in
+    let (bits, _) = k in
+    let more = N.ldiff bits (Stdlib.snd x) in
+    if N.eqb more 0
+    then Some m0
+    else ((fun fO fS n -> if n=0 then fO () else fS (n-1))
+            (fun _ -> None)
+            (fun fuel'0 ->
+            match from_cube fab rk rules tests fuel fuel'0 d owners c ts
+                    (side false x more) m0 with
+            | Some m1 ->
+              from_cube fab rk rules tests fuel fuel'0 d owners c ts
+                (side true x more) m1
+            | None -> None)
+            fuel')
+  | None -> None
+
+let rec from_views fab rk rules tests fuel d owners c x l m =
+  match l with
+  | [] -> Some m
+  | ts :: more ->
+    (match from_cube fab rk rules tests fuel fuel d owners c ts x m with
+     | Some m0 -> from_views fab rk rules tests fuel d owners c x more m0
+     | None -> None)
+
+let with_each_priority ts = match ts with
+| Tag (v, p, below) ->
+  (match p with
+   | Some _ -> ts :: []
+   | None -> map (fun p0 -> Tag (v, (Some p0), below)) priorities)
+| _ -> ts :: []
+
+let from_start fab rk rules tests fuel d owners one m =
+  let (p, x) = one in
+  let (c, ts) = p in
+  (match from_cube fab rk rules tests fuel fuel d owners c ts x m with
+   | Some m0 -> Some m0
+   | None ->
+     from_views fab rk rules tests fuel d owners c x (with_each_priority ts) m)
+
+let rec from_starts fab rk rules tests fuel d owners l m =
+  match l with
+  | [] -> true
+  | one :: more ->
+    (match from_start fab rk rules tests fuel d owners one m with
+     | Some m0 -> from_starts fab rk rules tests fuel d owners more m0
+     | None -> false)
+
+let check_any_class fab rk rules tests fuel l d =
+  from_starts fab rk rules tests fuel d (owners_in fab d fab.hosts) l blank
+
 let dividing_bit bits decided cubes =
   let undecided0 =
     filter (fun i -> not (N.testbit decided i)) (map N.of_nat (seq 0 bits))
@@ -1031,15 +1258,15 @@ let rec divided fuel bits decided cubes = match cubes with
        (fun _ -> false)
        (fun fuel0 ->
        let bit = dividing_bit bits decided cubes in
-       let side = fun one p ->
+       let side0 = fun one p ->
          (||) (not (N.testbit (Stdlib.snd p) bit))
            (eqb0 (N.testbit (Stdlib.fst p) bit) one)
        in
        (&&)
          (divided fuel0 bits (N.setbit decided bit)
-           (filter (side false) cubes))
+           (filter (side0 false) cubes))
          (divided fuel0 bits (N.setbit decided bit)
-           (filter (side true) cubes)))
+           (filter (side0 true) cubes)))
        fuel)
 
 let cover bits cubes =
@@ -1057,13 +1284,22 @@ let tables_of fab c =
   map (fun sw -> (sw, (map (rules_of_port port) sw.tables)))
     (fab.versions at_switch)
 
+let tests_some p =
+  not (N.eqb (Stdlib.snd p) 0)
+
+let rec different = function
+| [] -> []
+| p :: more ->
+  let others = different more in
+  if existsb (pattern_eqb p) others then others else p :: others
+
 let tested_by l =
   let rules = concat (concat (flat_map Stdlib.snd l)) in
-  { destinations =
-  (filter (fun p -> not (N.eqb (Stdlib.snd p) 0))
-    (map (fun r -> r.r_dst) rules)); sources =
-  (filter (fun test -> not (N.eqb (Stdlib.snd (Stdlib.snd test)) 0))
-    (map (fun r -> (r.r_dst, r.r_src)) rules)) }
+  { destinations = (filter tests_some (map (fun r -> r.r_dst) rules));
+  sources =
+  (filter (fun test -> tests_some (Stdlib.snd test))
+    (map (fun r -> (r.r_dst, r.r_src)) rules)); vlans =
+  (different (filter tests_some (map (fun r -> r.r_vid) rules))) }
 
 let prepare f channels =
   fold_left (fun m c -> Map.add m c (f c)) channels Map.Leaf
@@ -1080,35 +1316,54 @@ let rec ascending = function
    | [] -> true
    | y :: _ -> (&&) (N.ltb x y) (ascending more))
 
-let check delivery fab rk fuel channels classes =
+let with_rules fab channels check0 =
   let rules = prepared (tables_of fab) (prepare (tables_of fab) channels) in
   let tests_of = fun c -> tested_by (rules c) in
-  let tests = prepared tests_of (prepare tests_of channels) in
-  let everybody = NSort.sort fab.hosts in
-  let all = fold_right (fun h -> together (just h)) [] everybody in
-  (&&) (ascending everybody)
-    (forallb (check_class delivery fab rk rules tests fuel all) classes)
+  check0 rules (prepared tests_of (prepare tests_of channels))
 
-let check_all delivery fab rk fuel channels classes =
+let have_48_bits fab =
+  forallb (fun h -> N.leb (fab.mac h) address_bits) fab.hosts
+
+let check delivery fab rk fuel channels classes =
+  with_rules fab channels (fun rules tests ->
+    let everybody = NSort.sort fab.hosts in
+    let all = fold_right (fun h -> together (just h)) [] everybody in
+    (&&) ((&&) (have_48_bits fab) (ascending everybody))
+      (forallb (check_class delivery fab rk rules tests fuel all) classes))
+
+let are_all classes =
   (&&)
     ((&&)
-      ((&&)
-        (forallb (fun c ->
-          N.leb (Stdlib.snd (Stdlib.fst c))
-            (N.ones ((fun p->2*p) ((fun p->2*p) ((fun p->2*p) ((fun p->2*p)
-              ((fun p->1+2*p) 1))))))) classes) (exceptions_follow classes))
-      (cover (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-        (Stdlib.Int.succ 0))))))))))))))))))))))))))))))))))))))))))))))))
-        (map Stdlib.fst classes)))
-    (check delivery fab rk fuel channels classes)
+      (forallb (fun c -> N.leb (Stdlib.snd (Stdlib.fst c)) address_bits)
+        classes) (exceptions_follow classes))
+    (cover (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+      (Stdlib.Int.succ 0))))))))))))))))))))))))))))))))))))))))))))))))
+      (map Stdlib.fst classes))
+
+let check_all delivery fab rk fuel channels classes =
+  (&&) (are_all classes) (check delivery fab rk fuel channels classes)
+
+let check_any forge tag fab rk fuel channels classes =
+  with_rules fab channels (fun rules tests ->
+    let l = starts forge tag fab rules fuel in
+    (&&)
+      ((&&) (have_48_bits fab)
+        (forallb (fun h ->
+          match rules (fab.from_host h) with
+          | [] -> false
+          | _ :: _ -> true) fab.hosts))
+      (forallb (check_any_class fab rk rules tests fuel l) classes))
+
+let check_all_any forge tag fab rk fuel channels classes =
+  (&&) (are_all classes) (check_any forge tag fab rk fuel channels classes)

@@ -3,9 +3,10 @@
 The tests run few of each. ``rules`` damages rules of small plans, ``proofs`` proof files of intact
 ones; what is accepted has to be right, as others find out. ``cyclic`` judges plans that can
 deadlock with ranks that others have improved: none is accepted. ``plans`` judges plans of all
-engines on generated fabrics, and counts the accepted ones. ``routes`` does all of this for fabrics
-of routers, ``lids`` for InfiniBand subnets, ``bridges`` for 802.1Q switches. ``python -m
-tests.prove_proofs rules 500 7`` runs 500 trials of one kind, from number 7 * 1,000,000 on.
+engines on generated fabrics, and counts the accepted ones. ``frames`` lets switches admit tags and
+sources of hosts, and follows such frames. ``routes`` does all of this for fabrics of routers,
+``lids`` for InfiniBand subnets, ``bridges`` for 802.1Q switches. ``python -m tests.prove_proofs
+rules 500 7`` runs 500 trials of one kind, from number 7 * 1,000,000 on.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.support.bridge_trials import (
     trial_of_scripts,
 )
 from tests.support.damage import damaged_text
+from tests.support.frame_trials import trial_of_frames
 from tests.support.proof_trials import (
     PLANS,
     Evidence,
@@ -49,7 +51,7 @@ from tests.support.subnet_trials import trial_of_cyclic_subnet, trial_of_lids, t
 
 COUNTS = {
     **{"files": 100_000, "rules": 10_000, "proofs": 10_000},
-    **{"cyclic": 1_000, "plans": 1_000},
+    **{"cyclic": 1_000, "plans": 1_000, "frames": 1_000},
     **{"routes": 10_000, "lids": 10_000, "bridges": 10_000},
 }
 DAMAGED = 8
@@ -76,6 +78,15 @@ def rules(count: int, first: int, scratch: Path) -> Counter[object]:
     plans = [files_of_plan(spec, **choices) for spec, choices in PLANS]
     return Counter(
         trial_of_rules(rng.choice(plans), scratch / "rules", rng)
+        for rng in generators(count, first)
+    )
+
+
+def frames(count: int, first: int, scratch: Path) -> Counter[object]:
+    """Open rules to what hosts may not send; returns how often which proofs were accepted."""
+    plans = [files_of_plan(spec, **choices) for spec, choices in PLANS]
+    return Counter(
+        trial_of_frames(rng.choice(plans), scratch / "rules", rng)
         for rng in generators(count, first)
     )
 
@@ -178,8 +189,8 @@ bridges = Trials(trial_of_bridges, trial_of_scripts, trial_of_cyclic_bridges)
 
 KINDS: Mapping[str, Callable[[int, int, Path], Counter[object]]] = {
     **{"files": files, "rules": rules, "proofs": proofs},
-    **{"cyclic": cyclic, "plans": plans, "routes": routes},
-    **{"lids": lids, "bridges": bridges},
+    **{"cyclic": cyclic, "plans": plans, "frames": frames},
+    **{"routes": routes, "lids": lids, "bridges": bridges},
 }
 
 

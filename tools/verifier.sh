@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 program=$(realpath "$1")
-modules=(sha256 json text openflow folder proof_file bridges routes lft explain cycle failure conclusion main)
+modules=(sha256 json text openflow folder proof_file bridges routes lft cycle explain failure conclusion main)
 
 # ocamlopt writes beside its sources.
 work=$(mktemp -d)

@@ -39,10 +39,11 @@ from knotless.verification.address_classes import (
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_failures import ProvenFailures, cut_lines
+from knotless.verification.proof_frames import SentFrames
 from knotless.verification.proof_rules import destination_patterns, not_covered
 from knotless.verification.verdict_parts import Witness
 
-VERSION = "knotless-proof 2"
+VERSION = "knotless-proof 3"
 _ETHERTYPE = 0x0806
 """Of the frames that witnesses send; rules that test it are not covered."""
 _PRIORITY_SHIFT = 13
@@ -56,6 +57,7 @@ def proof_text(
     rules: FabricRules,
     verdict: Outcome,
     proven: ProvenFailures | None = None,
+    sent: SentFrames | None = None,
 ) -> str:
     """Return the proof file of a verdict.
 
@@ -69,6 +71,9 @@ def proof_text(
         The verdict on the state.
     proven : ProvenFailures, optional
         The failures of which the proof is as well, if the verdict is that nothing can deadlock.
+    sent : SentFrames, optional
+        The frames of hosts that it is about, if nothing can deadlock; by default, untagged ones
+        from their own addresses.
 
     Raises
     ------
@@ -81,7 +86,7 @@ def proof_text(
     require_covered(state, verdict.flow_control)
     if verdict.safe and verdict.failed:
         raise ProofError("such a proof says that all is delivered, and not all is: see check")
-    lines = head_lines(verdict.flow_control, [files])
+    lines = head_lines(verdict.flow_control, [files], sent if verdict.safe else None)
     if verdict.safe:
         edges = waiting(edges_of(state), verdict.flow_control)
         if proven is not None and proven.edges is not None:
@@ -122,9 +127,14 @@ def require_covered(state: ForwardingState, control: FlowControl) -> None:
         raise ProofError("proofs do not cover frames that wait for the first free of several ports")
 
 
-def head_lines(control: FlowControl, folders: Sequence[Mapping[str, bytes]]) -> list[str]:
-    """Return the lines before the claim: the flow control, and the files of each folder."""
+def head_lines(
+    control: FlowControl,
+    folders: Sequence[Mapping[str, bytes]],
+    sent: SentFrames | None = None,
+) -> list[str]:
+    """Return the lines before the claim: flow control, frames, and the files of each folder."""
     lines = [VERSION, *flow_control_lines(control.value, control.switch_links.classes)]
+    lines += [] if sent is None else sent.lines
     for number, files in enumerate(folders):
         lines += ["then"] * (number > 0)
         for name, content in sorted(files.items()):

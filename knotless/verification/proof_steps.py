@@ -28,6 +28,7 @@ from knotless.verification.proof_file import (
     reason_not_covered,
     require_covered,
 )
+from knotless.verification.proof_frames import sent_in_all
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def step_proof(
     last = state_of_generations(fabric, generations[-2:], groups)
     delivers = outcome_of(last, control).failed == 0
     lines = [
-        *head_lines(control, folders),
+        *head_lines(control, folders, sent_in_all(fabric, rules, control)),
         "claim safe" if delivers else "claim deadlock-free",
         *rank_lines(edges, mixed.channels),
         *class_lines(folders),

@@ -6,20 +6,35 @@ let most_shown = 10
 
 let counted n one = Printf.sprintf "%d %s%s" n one (if n = 1 then "" else "s")
 
-let print_proven folders ~delivery =
+(* The frames of hosts, and the theorem on them. *)
+let frames sent ~delivery =
+  match sent with
+  | Explain.Own ->
+    ((if delivery then "check_all_sound" else "check_all_deadlock_free"),
+     "every frame that a host sends untagged, from its own\naddress, to any of the 2^48 addresses")
+  | Any { tags; sources } ->
+    ("check_all_any_sound",
+     Printf.sprintf "every frame that a host can send, %s,\n%s, to any of the 2^48 addresses"
+       (if tags then "with any tags" else "untagged")
+       (if sources then "from any source" else "from its own address"))
+
+let print_proven folders sent ~delivery =
   let several = List.length folders > 1 in
+  let theorem, subject = frames sent ~delivery in
   Printf.printf
-    "Proven in Coq (%s), for every frame that a host sends untagged, from its own\n\
-     address, to any of the 2^48 addresses%s:\n\
+    "Proven in Coq (%s), for %s%s:\n\
     \  - no state that the network can reach is deadlocked, whatever the sizes of its buffers;\n\
     \  - as long as there are frames, the first one of some queue can move;\n\
     \  - when hosts stop sending, the network is empty after a bounded number of moves: no loops%s\n"
-    (if delivery then "check_all_sound" else "check_all_deadlock_free")
+    theorem subject
     (if several then
        Printf.sprintf ", while each switch may hold the rules of any of\n%d folders, from one frame to the next"
          (List.length folders)
      else "")
-    (if delivery then ";" else ".");
+    (if delivery && sent = Own then ";" else ".");
+  if delivery && sent <> Own then
+    print_string
+      "Also (check_all_sound), if hosts send untagged frames from their own addresses only:\n";
   if delivery then
     Printf.printf
       "  - then%s a frame to the address of another host has reached that host, once, and no other,\n\
@@ -31,14 +46,15 @@ let print_proven folders ~delivery =
          "Not claimed: that frames arrive. While the rules change, frames may be lost or reach others.\n"
        else "Not claimed: that frames arrive. They may be lost or reach others.\n")
 
-let print_failures failures =
+let print_failures sent failures =
   let number = List.length failures in
   Printf.printf
     "Failures of one part at a time: %d.\n\
-    \  - While it fails or returns, the same but for delivery (check_all_deadlock_free): each switch\n\
+    \  - While it fails or returns, the same but for delivery (%s): each switch\n\
     \    at its links may have seen it or not, all its ports there at once; what is to leave there\n\
     \    may be lost.\n"
-    number;
+    number
+    (fst (frames sent ~delivery:false));
   let claimed = List.filter_map (fun (name, cut) -> Option.map (fun n -> (name, n)) cut) failures in
   let cutting = List.filter (fun (_, pairs) -> pairs > 0) claimed in
   if claimed <> [] then begin
@@ -66,7 +82,7 @@ let has_failover (folder : Folder.t) =
         switch.groups)
     folder.switches
 
-let print folders files condition ~delivery failures =
+let print folders files condition sent ~delivery failures =
   let folder : Folder.t = List.hd folders in
   let several = List.length folders > 1 in
   Printf.printf "accepted: the fabric cannot deadlock %s%s%s\n\n" condition
@@ -75,8 +91,8 @@ let print folders files condition ~delivery failures =
        Printf.sprintf ", nor if one of %d parts fails" (List.length failures)
      else "")
     (if delivery then "" else "; that frames arrive is not claimed");
-  print_proven folders ~delivery;
-  if failures <> [] then print_failures failures;
+  print_proven folders sent ~delivery;
+  if failures <> [] then print_failures sent failures;
   let bridges = folder.kind = Bridges in
   let count folder = if bridges then Bridges.count folder else Folder.rules folder in
   Printf.printf

@@ -13,13 +13,21 @@ let host (folder : Folder.t) name =
   if channel < folder.first_host then refused "%s is no host" name;
   channel - folder.first_host
 
+(* Tags of which all is known. *)
+let view tags =
+  List.fold_right (fun (vid, priority) below -> Tag (Some vid, Some priority, below)) tags Bottom
+
+let queue_of fabric channel ts =
+  match priority ts with Some priority -> fabric.queue channel priority | None -> assert false
+
 let name_of (name, priority) = Printf.sprintf "%s/%d" name priority
 
 (* The tags with which the frame of a wait may reach each channel; refuses if rules send it
    elsewhere. *)
-let check_wait folder fabric (wait : Proof_file.wait) =
+let check_wait folder fabric (proof : Proof_file.t) (wait : Proof_file.wait) =
   let sender = host folder wait.host in
-  if fabric.mac sender <> wait.source then
+  if wait.tags <> [] && not proof.any_tags then refused "%s sends no tags" wait.host;
+  if fabric.mac sender <> wait.source && not proof.any_sources then
     refused "%s sends with its own address, not with %s" wait.host
       (Folder.address_text folder wait.source);
   let channels = List.map (channel folder) wait.via in
@@ -44,7 +52,8 @@ let check_wait folder fabric (wait : Proof_file.wait) =
            folder.channel_names.(next)
        | frames -> walk frames rest)
     | _ -> frames in
-  let frames = walk [ ([], []) ] channels in
+  let sent = view wait.tags in
+  let frames = walk [ (sent, sent) ] channels in
   let queue (name, priority) = fabric.queue (channel folder name) priority in
   let rec last_two = function
     | [ a; b ] -> (a, b)
@@ -57,18 +66,27 @@ let check_wait folder fabric (wait : Proof_file.wait) =
     refused "the frame does not wait in %s for %s" (name_of wait.holder) (name_of wait.requested);
   (queue wait.holder, queue wait.requested)
 
-let check folder fabric waits =
-  let queues = List.map (check_wait folder fabric) waits in
+let check folder fabric proof waits =
+  let queues = List.map (check_wait folder fabric proof) waits in
   let requested = List.map snd queues and holders = List.map fst queues in
   match holders with
   | first :: others when requested = others @ [ first ] -> ()
   | _ -> refused "the waits do not form a cycle"
 
-let print folder condition (waits : Proof_file.wait list) =
+let sent_with folder fabric (wait : Proof_file.wait) =
+  let tag (vid, priority) = Printf.sprintf "VLAN %d, priority %d" (vid land 0xfff) priority in
+  (match wait.tags with
+   | [] -> ""
+   | tags -> Printf.sprintf " (tagged: %s)" (String.concat "; " (List.map tag tags)))
+  ^
+  if fabric.mac (host folder wait.host) = wait.source then ""
+  else Printf.sprintf " (its source: %s)" (Folder.address_text folder wait.source)
+
+let print folder fabric condition (waits : Proof_file.wait list) =
   Printf.printf
     "checked, not proven: %s, frames can wait for each other in a cycle. The files send\n" condition;
   List.iter (fun (wait : Proof_file.wait) ->
-      Printf.printf "  a frame from %s to %s by %s: in %s it waits for %s\n" wait.host
-        (Folder.address_text folder wait.destination) (String.concat " " wait.via)
+      Printf.printf "  a frame from %s to %s%s by %s: in %s it waits for %s\n" wait.host
+        (Folder.address_text folder wait.destination) (sent_with folder fabric wait) (String.concat " " wait.via)
         (name_of wait.holder) (name_of wait.requested))
     waits

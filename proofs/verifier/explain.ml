@@ -9,12 +9,16 @@ let stop format = Printf.ksprintf (fun message -> raise (Stopped message)) forma
 (* Steps of one walk: frames that are copied at each hop are followed no further. *)
 let max_steps = 1_000_000
 
+(* What hosts send: untagged frames with their own address, or others too. *)
+type sent = Own | Any of { tags : bool; sources : bool }
+
 type walk = {
   folders : Folder.t list;
   fabric : fabric;
   ranking : ranking;
+  sent : sent;
   delivery : bool;
-  queue_name : int -> (int * int) list -> string;  (* of a channel, and the tags of a frame *)
+  queue_name : int -> view -> string;  (* of a channel, and the tags of a frame *)
   mutable steps : int;
   mutable dropped : string;  (* where a copy was lost last *)
 }
@@ -49,9 +53,11 @@ let rec copies walk switch held table port meta d s ts =
   walk.steps <- walk.steps + 1;
   if walk.steps > max_steps then stop "copies multiply";
   let rules = if table < List.length held.tables then List.nth held.tables table else [] in
-  match in_table (rules_of_port port rules) meta (vid ts) (pcp ts) d s with
+  match in_table (rules_of_port port rules) meta (vids ts s) (pcps ts) d s with
   | Divide pattern -> raise (Divided pattern)
-  | Refuse -> stop "%s: rules do not decide about these frames" (switch_name walk switch)
+  | Refuse ->
+    stop "%s: rules do not decide about these frames%s" (switch_name walk switch)
+      (if ts = More then ", whose tags have been removed" else "")
   | Known [] ->
     walk.dropped <-
       (let name = switch_name walk switch in
@@ -65,7 +71,9 @@ let rec copies walk switch held table port meta d s ts =
     let of_rule rule =
       let name = place walk switch rule in
       let of_effect = function
-        | None -> stop "%s: the actions cannot be applied to the frame" name
+        | None ->
+          stop "%s: the actions cannot be applied to the frame%s" name
+            (if walk.sent = Own then "" else ", or to tags below the first one")
         | Some (ts', out) ->
           let sent = List.map (fun copy -> (rule, copy)) out in
           (match rule.r_goto with
@@ -78,7 +86,7 @@ let rec copies walk switch held table port meta d s ts =
                  (copies walk switch held table' port (written write meta) d s ts') in
              List.concat_map behind (rule.r_write :: rule.r_writes)
            | Some _ -> stop "%s: goto_table leads backwards" name) in
-      List.concat_map of_effect (apply held port rule.r_acts ts []) in
+      List.concat_map of_effect (perform held port rule.r_acts ts []) in
     List.concat_map of_rule hits
 
 let names walk hosts =
@@ -103,17 +111,20 @@ let rec follow walk channel d s ts rank name =
          | Lids -> rule ^ ": nobody has the LID behind this port");
       [ [] ]
     | ToHost _ when not walk.delivery -> [ [] ]
-    | ToHost host when ts = [] -> [ [ host ] ]
+    | ToHost host when ts = Bottom -> [ [ host ] ]
     | ToHost host ->
       stop "%s: the frame reaches %s with a VLAN tag" rule (names walk [ host ])
     | ToChannel next ->
-      let next_rank = walk.ranking.rank (queue_of walk.fabric next ts) in
+      if priority ts = None then
+        stop "%s: a frame goes to another switch with a priority that its host has chosen" rule;
+      let next_rank = walk.ranking.rank (Cycle.queue_of walk.fabric next ts) in
       let next_name = walk.queue_name next ts in
       if next_rank > walk.ranking.bound then
         stop "%s: %s has rank %d, above the bound %d" rule next_name next_rank walk.ranking.bound;
       if next_rank <= rank then
         stop "%s: a frame in %s (rank %d) can wait for %s (rank %d)" rule name rank next_name
           next_rank;
+      let ts = if walk.sent = Own then ts else forget ts in
       follow walk next d s ts next_rank next_name in
   let also before copy =
     let receivers = send copy in
@@ -121,7 +132,7 @@ let rec follow walk channel d s ts rank name =
   let of_choice = List.fold_left also [ [] ] in
   let of_version held =
     let target (rule, (port, ts)) =
-      (rule, fst (resolved walk.fabric switch held (port, ts)), port, ts) in
+      (rule, fst (resolved_seen walk.fabric switch held (port, ts)), port, ts) in
     List.map (List.map target) (copies walk switch held 0 port 0 d s ts) in
   (* Rules of two versions that do the same are followed once. *)
   let same = List.equal (fun (_, target, _, ts) (_, target', _, ts') -> (target, ts) = (target', ts')) in
@@ -140,16 +151,15 @@ let wanted walk d host =
     | [] -> None
     | owners -> Some owners
 
-let rec from_host walk d host =
+let rec from_host walk d (source, ts) host =
   walk.dropped <- "";
   let channel = walk.fabric.from_host host in
-  let rank = walk.ranking.rank (queue_of walk.fabric channel []) in
-  let source = (walk.fabric.mac host, Text.ones 48) in
-  match follow walk channel d source [] rank (walk.queue_name channel []) with
+  let rank = walk.ranking.rank (Cycle.queue_of walk.fabric channel ts) in
+  match follow walk channel d (exactly source) ts rank (walk.queue_name channel ts) with
   | exception Divided pattern ->
     let bit = dividing [] d pattern in
-    from_host walk (half false d bit) host;
-    from_host walk (half true d bit) host
+    from_host walk (half false d bit) (source, ts) host;
+    from_host walk (half true d bit) (source, ts) host
   | _ when not walk.delivery -> ()
   | choices ->
     let wrong owners = List.find_opt (fun l -> l <> List.sort compare owners) choices in
@@ -162,20 +172,50 @@ let rec from_host walk d host =
        stop "the frame is for nobody, and reaches %s or %s" (names walk one) (names walk other)
      | _ -> ())
 
+(* Sources and tags of a host, of which rules of its switch tell none apart that are not here. *)
+let samples walk host =
+  let own = walk.fabric.mac host in
+  match walk.sent with
+  | Own -> [ (own, Bottom) ]
+  | Any { tags; sources } ->
+    let rules =
+      List.concat_map (fun (_, tables) -> List.concat (List.concat tables))
+        (tables_of walk.fabric (walk.fabric.from_host host)) in
+    let tested field = List.sort_uniq compare (List.map (fun rule -> fst (field rule)) rules) in
+    let vids = List.filter (fun vid -> vid <> 0x1000) (tested (fun rule -> rule.r_vid)) in
+    let of_vid vid =
+      List.map (fun priority -> Tag (Some (vid lor 0x1000), Some priority, More)) priorities in
+    let all_tags = if tags then List.concat_map of_vid (0x1000 :: vids) else [] in
+    let all_sources = if sources then tested (fun rule -> rule.r_src) else [] in
+    let with_source source = List.map (fun ts -> (source, ts)) (Bottom :: all_tags) in
+    List.concat_map with_source (own :: all_sources)
+
+let sample_text walk host (source, ts) =
+  let address = Folder.address_text (List.hd walk.folders) source in
+  (if source = walk.fabric.mac host then "" else " with the source " ^ address)
+  ^
+  match ts with
+  | Tag (Some vid, Some priority, _) ->
+    Printf.sprintf " with a tag (VLAN %d, priority %d)" (vid land 0xfff) priority
+  | _ -> ""
+
 let of_class walk d =
   let destination = "frames to " ^ Folder.class_text (List.hd walk.folders) d in
   let from host =
-    match from_host walk d host with
-    | () -> None
-    | exception Stopped message ->
-      Some (Printf.sprintf "%s from %s: %s" destination (names walk [ host ]) message) in
+    let of_sample sample =
+      match from_host walk d sample host with
+      | () -> None
+      | exception Stopped message ->
+        Some (Printf.sprintf "%s from %s%s: %s" destination (names walk [ host ])
+                (sample_text walk host sample) message) in
+    List.find_map of_sample (samples walk host) in
   match List.find_map from walk.fabric.hosts with
   | Some message -> message
   | None -> destination ^ ": the checker does not follow what the rules divide"
 
 (* The reason, if [check_all] has refused these classes. *)
-let reason folders fabric ranking ~delivery queue_name accepts_class classes =
-  let walk = { folders; fabric; ranking; delivery; queue_name; steps = 0; dropped = "" } in
+let reason folders fabric ranking sent ~delivery queue_name accepts_class classes =
+  let walk = { folders; fabric; ranking; sent; delivery; queue_name; steps = 0; dropped = "" } in
   match List.find_opt (fun d -> not (accepts_class d)) classes with
   | Some d -> of_class walk d
   | None when not (exceptions_follow classes) ->

@@ -99,15 +99,15 @@ let cover bits classes =
   List.for_all is_low classes && exceptions_follow classes
   && Checker.cover bits (List.map low classes)
 
-(* Files that count, sorted by name. *)
-let file_names path =
+(* Files that count, sorted by name; [tags]: whether hosts may tag their frames. *)
+let file_names ~tags path =
   let all = try Sys.readdir path with Sys_error message -> unreadable "%s" message in
   let counts name =
     name = "fabric.json"
     || List.exists (fun suffix -> has_suffix suffix name)
       [ ".flows"; ".groups"; ".bridge"; ".routes"; ".lft" ] in
-  if Array.mem "tags.json" all then
-    refused "tags.json: fabrics whose hosts tag their frames are not covered";
+  if Array.mem "tags.json" all && not tags then
+    refused "tags.json: hosts tag their frames, and the proof is of untagged ones";
   List.sort compare (List.filter counts (Array.to_list all))
 
 let line_keys = [ "rate_mbps"; "delay_us"; "jitter_us"; "loss" ]
@@ -198,8 +198,8 @@ let fabric_of_json top =
   (switch_names, channel_names, channels, first_host, fabric)
 
 (* The text of each file that counts, sorted by name. *)
-let texts path =
-  List.map (fun name -> (name, read_file (Filename.concat path name))) (file_names path)
+let texts ~tags path =
+  List.map (fun name -> (name, read_file (Filename.concat path name))) (file_names ~tags path)
 
 let fabric_text texts =
   match List.assoc_opt "fabric.json" texts with

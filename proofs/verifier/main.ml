@@ -55,7 +55,7 @@ let read_folders paths (proof : Proof_file.t) =
     refused "the proof is of %d folders of rules, not of %d" (List.length proof.folders)
       (List.length paths);
   let read path files =
-    let texts = Folder.texts path in
+    let texts = Folder.texts ~tags:proof.any_tags path in
     check_files texts files;
     folder_of_texts texts in
   let folders = List.map2 read paths proof.folders in
@@ -64,14 +64,17 @@ let read_folders paths (proof : Proof_file.t) =
     refused "fabric.json is not the same in all folders";
   folders
 
-(* Frames have priority 0, or one that an action sets. *)
+(* Frames have priority 0, one that an action sets, or, with [any_tags], any that a host chooses. *)
 let check_lossless (proof : Proof_file.t) (folder : Folder.t) =
   let pauses priority = List.mem priority proof.lossless in
   let check = function
     | Checker.SetPcp priority when not (pauses priority) ->
       refused "priority %d, which rules set, does not pause" priority
     | _ -> () in
-  if not (pauses 0) then refused "priority 0 does not pause";
+  List.iter (fun priority ->
+      if (priority = 0 || proof.any_tags) && not (pauses priority) then
+        refused "priority %d does not pause" priority)
+    Proof_file.priorities;
   Array.iter (fun switch -> List.iter (List.iter check) (Openflow.all_actions switch))
     folder.switches
 
@@ -119,8 +122,8 @@ let ranking (folder : Folder.t) (fabric : Checker.fabric) (ranks : Proof_file.ra
     ranks.above_one;
   { Checker.rank = Array.get rank_of; bound = ranks.bound }
 
-(* A judgement with the checker: [check] is [check_all], or [check]. *)
-let require folders lowest ~delivery check fabric ranking classes =
+(* Judges what hosts send; [all]: to any address, else to those of the classes. *)
+let require folders lowest ?(sent = Explain.Own) ?(all = true) ~delivery fabric ranking classes =
   let folder : Folder.t = List.hd folders in
   (* Ranks rise from hop to hop, so that no frame passes more queues than there are; and classes
      are divided at each bit of an address once. *)
@@ -129,11 +132,16 @@ let require folders lowest ~delivery check fabric ranking classes =
   let versions = List.length folders + 1 in
   let steps = 100_000 + (100 * versions * List.length classes * List.length channels) in
   let fabric = with_limit steps fabric in
-  if not (check delivery fabric ranking fuel channels classes) then
+  let check, check_all =
+    match sent with
+    | Explain.Own -> (Checker.check delivery, Checker.check_all delivery)
+    | Any { tags; sources } -> (Checker.check_any sources tags, Checker.check_all_any sources tags) in
+  if not ((if all then check_all else check) fabric ranking fuel channels classes) then
     let queue_name channel ts =
-      Printf.sprintf "%s/%d" folder.channel_names.(channel) (lowest (Checker.pcp ts)) in
-    let accepts d = Checker.check delivery fabric ranking fuel channels [ d ] in
-    refused "%s" (Explain.reason folders fabric ranking ~delivery queue_name accepts classes)
+      let priority = Option.get (Checker.priority ts) in
+      Printf.sprintf "%s/%d" folder.channel_names.(channel) (lowest priority) in
+    let accepts d = check fabric ranking fuel channels [ d ] in
+    refused "%s" (Explain.reason folders fabric ranking sent ~delivery queue_name accepts classes)
 
 (* Hosts of a pair that a failure cuts off, as far as both remain. *)
 let cut_pairs folder (fabric : Checker.fabric) pairs =
@@ -143,37 +151,39 @@ let cut_pairs folder (fabric : Checker.fabric) pairs =
        (List.map (fun (a, b) -> (Cycle.host folder a, Cycle.host folder b)) pairs))
 
 (* What is proven of a failure: the pairs that it cuts; None: of delivery nothing is claimed. *)
-let check_failure folders lowest fabric intact (safe : Proof_file.safe)
+let check_failure folders lowest sent fabric intact (safe : Proof_file.safe)
     (claimed : Proof_file.failure) =
   let folder = List.hd folders in
   let failure = Failure.of_part folder fabric claimed.part in
   let ranks = Option.fold ~none:intact ~some:(ranking folder fabric) claimed.own in
-  let judge ~delivery check fabric classes =
-    try require folders lowest ~delivery check fabric ranks classes
+  let judge ?sent ?all ~delivery fabric classes =
+    try require folders lowest ?sent ?all ~delivery fabric ranks classes
     with Refused message -> refused "failure of %s: %s" failure.name message in
   let left = Failure.after folder fabric failure in
   let cut = cut_pairs folder left claimed.cut in
-  judge ~delivery:false Checker.check_all (Failure.during folder fabric failure) safe.classes;
+  judge ~sent ~delivery:false (Failure.during folder fabric failure) safe.classes;
   if not claimed.delivers then (failure.name, None)
   else begin
-    List.iter (fun (fabric, classes) -> judge ~delivery:true Checker.check fabric classes)
+    List.iter (fun (fabric, classes) -> judge ~all:false ~delivery:true fabric classes)
       (Failure.deliveries left cut);
     (failure.name, Some (List.length cut))
   end
 
-let check_safe folders lowest fabric (safe : Proof_file.safe) =
+let check_safe folders lowest sent fabric (safe : Proof_file.safe) =
   let folder = List.hd folders in
   let ranks = ranking folder fabric safe.ranks in
-  let judge ~delivery folders =
+  let judge ?sent ~delivery folders =
     let fabric = { fabric with Checker.versions = Folder.versions folders } in
-    require folders lowest ~delivery Checker.check_all fabric ranks safe.classes in
+    require folders lowest ?sent ~delivery fabric ranks safe.classes in
   (match List.rev folders with
    | last :: before :: _ :: _ when safe.delivery ->
      (* Older frames may meet the rules of all folders, new ones only the last two. *)
-     judge ~delivery:false folders;
+     judge ~sent ~delivery:false folders;
      judge ~delivery:true [ before; last ]
-   | _ -> judge ~delivery:safe.delivery folders);
-  List.map (check_failure folders lowest fabric ranks safe) safe.failures
+   | _ ->
+     if safe.delivery then judge ~delivery:true folders;
+     if sent <> Explain.Own || not safe.delivery then judge ~sent ~delivery:false folders);
+  List.map (check_failure folders lowest sent fabric ranks safe) safe.failures
 
 (* Of IPv4 and of InfiniBand, the checker judges classes of their addresses. *)
 let check_safe_tables folder lowest fabric (safe : Proof_file.safe) =
@@ -184,7 +194,7 @@ let check_safe_tables folder lowest fabric (safe : Proof_file.safe) =
     refused "of %s only delivery without failures is covered" switches;
   if not (Folder.cover bits safe.classes) then
     refused "the classes are not those of all %s" addresses;
-  require [ folder ] lowest ~delivery:true Checker.check fabric (ranking folder fabric safe.ranks)
+  require [ folder ] lowest ~all:false ~delivery:true fabric (ranking folder fabric safe.ranks)
     safe.classes
 
 let verify paths proof_path =
@@ -195,6 +205,12 @@ let verify paths proof_path =
   let routers = is Routes and subnet = is Lids in
   if (routers || subnet) && List.length folders > 1 then
     refused "a proof of %s is of one folder" (if routers then "routers" else "a subnet");
+  let sent =
+    if proof.any_tags || proof.any_sources then
+      Explain.Any { tags = proof.any_tags; sources = proof.any_sources }
+    else Own in
+  if (routers || subnet) && sent <> Own then
+    refused "packets to %s have neither tags nor sources" (if routers then "routers" else "LIDs");
   let lowest, condition =
     if routers then queues_of_routers proof
     else if subnet then (Fun.id, Lft.flow_control proof)
@@ -214,8 +230,8 @@ let verify paths proof_path =
   | Cycle waits ->
     let condition =
       if routers then Routes.condition_of_cycle proof waits else condition in
-    Cycle.check folder fabric waits;
-    Cycle.print folder condition waits;
+    Cycle.check folder fabric proof waits;
+    Cycle.print folder fabric condition waits;
     exit 1  (* as of a refused proof: 0 is for fabrics that cannot deadlock *)
   | Safe safe when routers || subnet ->
     check_safe_tables folder lowest fabric safe;
@@ -223,9 +239,9 @@ let verify paths proof_path =
     if routers then Conclusion.print_routers folder files condition
     else Conclusion.print_subnet folder files condition
   | Safe safe ->
-    let failures = check_safe folders lowest fabric safe in
+    let failures = check_safe folders lowest sent fabric safe in
     let files = List.fold_left (fun n files -> n + List.length files) 0 proof.folders in
-    Conclusion.print folders files condition ~delivery:safe.delivery failures
+    Conclusion.print folders files condition sent ~delivery:safe.delivery failures
 
 let () =
   set_up_memory ();
@@ -240,7 +256,7 @@ let () =
   try
     match List.tl (Array.to_list Sys.argv) with
     | [ "--help" ] -> print_string usage
-    | [ "--print"; path ] -> print (Folder.texts path)
+    | [ "--print"; path ] -> print (Folder.texts ~tags:true path)
     | (path :: _ :: _) as all when path <> "" && path.[0] <> '-' ->
       (match List.rev all with
        | proof :: folders -> verify (List.rev folders) proof

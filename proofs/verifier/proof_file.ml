@@ -11,6 +11,7 @@ type wait = {
   host : string;
   destination : int;
   source : int;
+  tags : (int * int) list;  (* with which the host sends the frame *)
   via : string list;  (* channels, from the host's to the one that is requested *)
 }
 
@@ -30,6 +31,8 @@ type safe = { delivery : bool; ranks : ranks; classes : class_ list; failures : 
 type claim = Safe of safe | Cycle of wait list
 
 type t = {
+  any_tags : bool;  (* hosts send frames with any tags, and with any source *)
+  any_sources : bool;
   flow_control : string;
   groups : int list list;  (* of priorities that share a queue *)
   lossless : int list;
@@ -65,6 +68,12 @@ let priorities_of fields =
     unreadable "priorities: %s" (String.concat " " fields);
   List.sort compare all
 
+(* VID/PRIORITY *)
+let tag text =
+  match cut '/' text with
+  | Some (vid, priority) -> (0x1000 lor below 0x1000 vid, below 8 priority)
+  | None -> unreadable "not a tag: %s" text
+
 let class_of cube rest =
   let cube = Text.cube cube in
   match rest with
@@ -76,7 +85,7 @@ let is_hash text =
   String.length text = 64
   && String.for_all (function '0' .. '9' | 'a' .. 'f' -> true | _ -> false) text
 
-let version = "knotless-proof 2"
+let version = "knotless-proof 3"
 
 (* The lines of the evidence for a fabric that cannot deadlock. *)
 let safe_of_lines levels delivery each lines =
@@ -120,11 +129,13 @@ let cycle_of_lines levels each lines =
   let waits = ref [] in
   each (fun fields ->
       match fields, !waits with
-      | [ "wait"; holder; requested; host; destination; source ], waits_before ->
+      | "wait" :: holder :: requested :: host :: destination :: source :: tags, waits_before ->
         if List.exists (fun wait -> wait.via = []) waits_before then unreadable "via is missing";
         waits :=
           { holder = queue levels holder; requested = queue levels requested; host;
-            destination = address destination; source = address source; via = [] } :: waits_before
+            destination = address destination; source = address source; tags = List.map tag tags;
+            via = [] }
+          :: waits_before
       | "via" :: via, wait :: before when wait.via = [] && List.length via >= 2 ->
         waits := { wait with via } :: before
       | _ -> unreadable "not a line of this claim")
@@ -146,9 +157,12 @@ let read path =
             if List.mem "" fields then unreadable "more than one blank in a row, or none needed";
             read fields))
       lines in
+  let any_tags = ref false and any_sources = ref false in
   let flow_control = ref None and groups = ref [] and lossless = ref None in
   let files = ref [] and folders = ref [] and named = Hashtbl.create 1000 in
   let header = function
+    | [ "tags"; "any" ] when not !any_tags -> any_tags := true
+    | [ "sources"; "any" ] when not !any_sources -> any_sources := true
     | [ "flow-control"; name ] when !flow_control = None -> flow_control := Some name
     | "group" :: fields -> groups := priorities_of fields :: !groups
     | "lossless" :: fields when !lossless = None -> lossless := Some (priorities_of fields)
@@ -183,7 +197,7 @@ let read path =
     (match !flow_control with
      | None -> unreadable "flow-control is missing"
      | Some flow_control ->
-       { flow_control; groups = List.rev !groups; claim;
+       { any_tags = !any_tags; any_sources = !any_sources; flow_control; groups = List.rev !groups; claim;
          folders = List.rev (List.rev !files :: !folders);
          lossless = Option.value !lossless ~default:priorities })
   | _ -> unreadable "the first line is not %s" version

@@ -14,11 +14,9 @@ class Fault(NamedTuple):
 
 
 FAULTS = (
-    Fault("a rank may stay equal", "(rank rk from <? next) &&", "(rank rk from <=? next) &&"),
-    Fault(
-        "no upper bound", "(rank rk from <? next) && (next <=? bound rk)", "(rank rk from <? next)"
-    ),
-    Fault("no rank", "(rank rk from <? next) && (next <=? bound rk)", "(next <=? bound rk)"),
+    Fault("a rank may stay equal", "(from <? next) &&", "(from <=? next) &&"),
+    Fault("no upper bound", "(from <? next) && (next <=? bound rk)", "(from <? next)"),
+    Fault("no rank", "(from <? next) && (next <=? bound rk)", "(next <=? bound rk)"),
     Fault("what may be lost is delivered", " && negb (delivery && may_fail fab c)", ""),
     Fault(
         "only the first version of a switch counts",
@@ -27,7 +25,7 @@ FAULTS = (
     ),
     Fault(
         "ports that are down send",
-        "(resolved fab at_switch (fst v))",
+        "(resolved_seen at_switch (fst v))",
         "(fun c => (leaving fab at_switch (fst c), snd c))",
     ),
     Fault(
@@ -43,33 +41,33 @@ FAULTS = (
     Fault(
         "a rule for some frames is one for none",
         "      | Unknown => undecided r d\n",
-        "      | Unknown => in_level more meta v p d s\n",
+        "      | Unknown => in_level more meta v p d x\n",
     ),
     Fault(
         "a rule for some frames is one for all",
         "then (if N.ldiff (snd p) (snd cube) =? 0 then Yes else Unknown)",
         "then Yes",
     ),
-    Fault("tags are forgotten", "if stack_eqb ts seen && fits sources s", "if fits sources s"),
+    Fault("tags are forgotten", "if view_eqb ts seen && fits chosen x", "if fits chosen x"),
     Fault(
         "what one source does is taken for others",
-        "if stack_eqb ts seen && fits sources s",
-        "if stack_eqb ts seen",
+        "if view_eqb ts seen && fits chosen x",
+        "if view_eqb ts seen",
     ),
     Fault(
         "what a later switch tests of sources is forgotten",
-        "let k := (N.lor bits bits', o) in Some (remember m c ts s k, k)",
-        "let k := (bits, o) in Some (remember m c ts s k, k)",
+        "let k := (N.lor bits bits', o) in Some (remember m c ts x k, k)",
+        "let k := (bits, o) in Some (remember m c ts x k, k)",
     ),
     Fault(
         "what this switch tests of sources is forgotten",
-        "match arrive c d (s, bits) ts with",
-        "match arrive c d (s, N.ones 48) ts with",
+        "match arrive c d (x, bits) ts with",
+        "match arrive c d (x, N.ones 62) ts with",
     ),
     Fault(
         "one part of a class is taken for the other",
-        "let go value part := follow fuel (half value d bit) (fst part) s (snd part) c ts in",
-        "let go value part := follow fuel (half value d bit) (fst part) s (snd one) c ts in",
+        "let go value part := follow fuel (half value d bit) (fst part) x (snd part) c ts in",
+        "let go value part := follow fuel (half value d bit) (fst part) x (snd one) c ts in",
     ),
     Fault(
         "parts by another bit are taken for those by this one",
@@ -86,7 +84,7 @@ FAULTS = (
         "| One only value => if key =? only then Some value else None",
         "| One only value => Some value",
     ),
-    Fault("hosts may have one number", "ascending everybody\n  && ", ""),
+    Fault("hosts may have one number", "ascending everybody\n    && ", ""),
     Fault(
         "an owner is not compared",
         "| Exactly [r], [w] => pattern_eqb r (w, N.succ w)\n",
@@ -99,11 +97,11 @@ FAULTS = (
     ),
     Fault(
         "frames may arrive tagged",
-        "| true, [], Some (m, (bits, Exactly l)) =>",
+        "| true, Bottom, Some (m, (bits, Exactly l)) =>",
         "| true, _, Some (m, (bits, Exactly l)) =>",
     ),
     Fault("exceptions are not covered", "&& exceptions_follow classes", ""),
-    Fault("addresses are not covered", "&& cover 48 (map fst classes)", ""),
+    Fault("addresses are not covered", "\n  && cover 48 (map fst classes)", ""),
     Fault(
         "half of the addresses are not covered",
         "divided fuel bits (N.setbit decided bit) (filter (side false) cubes)\n          && ",
@@ -126,7 +124,41 @@ FAULTS = (
     ),
     Fault("a table may send backwards", "if Nat.ltb at_table next\n", "if true\n"),
     Fault("the metadata are not written", "next (written w meta) ts'", "next meta ts'"),
-    Fault("the priority of a VLAN is not matched", "if fits (r_pcp r) p then", "if true then"),
+    Fault(
+        "the priority of a VLAN is not matched",
+        "match fits_cube (r_pcp r) p with",
+        "match Yes with",
+    ),
+    Fault(
+        "tags that are forgotten are none",
+        "match ts with Tag v p _ => Tag v p More",
+        "match ts with Tag v p _ => Tag v p Bottom",
+    ),
+    Fault(
+        "the priority that a host chooses is 0",
+        "| _, None => fold_right N.max 0 (map of_priority priorities)",
+        "| _, None => of_priority 0",
+    ),
+    Fault(
+        "only one VLAN of those that a host chooses counts",
+        "let more := N.ldiff bits (snd x) in\n        if more =? 0 then Some m",
+        "let more := N.ldiff bits (snd x) in\n        if true then Some m",
+    ),
+    Fault(
+        "a rule that may send counts as one that drops",
+        "match fit r with No => false | _ => negb (drops r) end",
+        "match fit r with Yes => negb (drops r) | _ => false end",
+    ),
+    Fault(
+        "only half of what a host chooses is admitted",
+        "admitted fuel' c ts (side false x more) ++ ",
+        "",
+    ),
+    Fault(
+        "a bit of the VLAN is fixed that a host chooses",
+        "(N.setbit (fst x) 60, N.setbit (snd x) 60)",
+        "(N.setbit (fst x) 60, N.setbit (N.setbit (snd x) 60) 50)",
+    ),
     Fault("copies of a table are lost", "Known (map (app out) outs)", "Known outs"),
     Fault(
         "only the first of several choices counts",

@@ -24,6 +24,7 @@ from knotless.verification.check import outcome_of, verdict_of
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_failures import proven_failures
 from knotless.verification.proof_file import VERSION, class_line, proof_text
+from knotless.verification.proof_frames import sent_frames
 from knotless.verification.proof_rules import destination_patterns
 from tests.support import REPOSITORY
 from tests.support.cycles import Node
@@ -94,7 +95,8 @@ def proof_of_product(folder: Path, flow_control: str = "auto") -> str:
     state = state_of_rules(fabric, rules)
     verdict = outcome_of(state, flow_control)
     failures = proven_failures(state, rules, verdict.flow_control) if verdict.safe else None
-    return proof_text(rule_files(folder), state, rules, verdict, failures)
+    sent = sent_frames(fabric, rules, verdict.flow_control)
+    return proof_text(rule_files(folder), state, rules, verdict, failures, sent)
 
 
 def proof_of(folder: Path, flow_control: str = "auto") -> str:

@@ -24,7 +24,10 @@ Files = Path | Mapping[str, str]
 
 
 class Frame(NamedTuple):
-    """A frame between switches, and the phase of the change of rules."""
+    """A frame between switches, and the phase of the change of rules.
+
+    ``below`` are the VLAN and priority of the tags below the first one.
+    """
 
     eth_dst: int
     eth_src: int
@@ -32,6 +35,7 @@ class Frame(NamedTuple):
     vlan: int | None = None
     priority: int = 0
     phase: int = 0
+    below: tuple[tuple[int, int], ...] = ()
 
     @property
     def tagged(self) -> bool:
@@ -40,7 +44,7 @@ class Frame(NamedTuple):
 
 
 class TwoTagsError(Exception):
-    """A rule pushes a second tag, which frames here do not have."""
+    """A rule pushes a second tag, which frames have only where several tags are followed."""
 
 
 Copies = list[tuple[int, Frame]]
@@ -83,6 +87,9 @@ class RuleFiles:
 
     ``used`` are the rules that frames have met, by switch and place in its file.
     """
+
+    several_tags = False
+    """Whether frames may have more than one tag."""
 
     def __init__(self, files: Files, down: Iterable[Place] = ()) -> None:
         def text(name: str) -> str:
@@ -148,17 +155,28 @@ class RuleFiles:
             elif verb == "IN_PORT":
                 out.append((place[1], frame))
             elif verb == "push_vlan":
-                if frame.vlan is not None:
+                if frame.vlan is None:
+                    frame = frame._replace(vlan=0, priority=0)
+                elif self.several_tags:
+                    first = (frame.vlan, frame.priority)
+                    frame = frame._replace(below=(first, *frame.below))
+                else:
                     raise TwoTagsError
-                frame = frame._replace(vlan=0, priority=0)
             elif verb == "pop_vlan":
                 assert frame.vlan is not None
-                frame = frame._replace(vlan=None, priority=0)
+                (vlan, priority), below = (None, 0), frame.below
+                if below:
+                    (vlan, priority), *others = below
+                    below = tuple(others)
+                frame = frame._replace(vlan=vlan, priority=priority, below=below)
             elif verb == "set_field":
                 value, field = argument.split("->")
                 assert frame.vlan is not None
-                key, bits = {"vlan_vid": ("vlan", 0xFFF), "vlan_pcp": ("priority", 7)}[field]
-                frame = frame._replace(**{key: int(value) & bits})
+                if field == "vlan_vid":
+                    frame = frame._replace(vlan=int(value) & 0xFFF)
+                else:
+                    assert field == "vlan_pcp"
+                    frame = frame._replace(priority=int(value) & 7)
             elif verb == "group":
                 for bucket in self.groups[place[0], int(argument)]:
                     [copies] = self._applied(bucket, place, frame, metadata)

@@ -73,26 +73,26 @@ def test_a_fabric_that_is_none(folder: Path, text: str, reason: str) -> None:
     [
         "",
         "\n",
-        "knotless-proof 2",
-        "knotless-proof 2\n",
+        "knotless-proof 3",
+        "knotless-proof 3\n",
         "knotless-proof 1\nflow-control pfc\nclaim safe\n",
-        "knotless-proof 2\nclaim safe\n",
-        "knotless-proof 2\nflow-control pfc\nflow-control pfc\nclaim safe\n",
-        "knotless-proof 2\nflow-control  pfc\nclaim safe\n",
-        "knotless-proof 2\nflow-control pfc \nclaim safe\n",
-        "knotless-proof 2\r\nflow-control pfc\r\nclaim safe\r\n",
-        "knotless-proof 2\nflow-control pfc\ngroup 0-9\nclaim safe\n",
-        "knotless-proof 2\nflow-control pfc\ngroup 0-2\ngroup 2-3\nclaim safe\n",
-        "knotless-proof 2\nflow-control pfc\nclaim safe\nrank s1:2/8 1\n",
-        "knotless-proof 2\nflow-control pfc\nclaim safe\nrank s1:2/0 -1\n",
-        "knotless-proof 2\nflow-control pfc\nclaim safe\nrank s1:2/0 99999999999999999999\n",
-        "knotless-proof 2\nflow-control pfc\nclaim safe\nclass 02:00:00:00:00:00/0\n",
-        "knotless-proof 2\nflow-control pfc\nclaim safe\nclass 00:00:00:00:00:00 but\n",
-        "knotless-proof 2\nflow-control pfc\nclaim cycle\n",
-        "knotless-proof 2\nflow-control pfc\nclaim cycle\nvia h1 s1:2\n",
-        "knotless-proof 2\nflow-control pfc\nclaim proven\n",
-        "knotless-proof 2\nflow-control pf\u00e7\nclaim safe\n",
-        "knotless-proof 2\nflow-control pfc\nclaim safe\n" + "class " * DEEP + "\n",
+        "knotless-proof 3\nclaim safe\n",
+        "knotless-proof 3\nflow-control pfc\nflow-control pfc\nclaim safe\n",
+        "knotless-proof 3\nflow-control  pfc\nclaim safe\n",
+        "knotless-proof 3\nflow-control pfc \nclaim safe\n",
+        "knotless-proof 3\r\nflow-control pfc\r\nclaim safe\r\n",
+        "knotless-proof 3\nflow-control pfc\ngroup 0-9\nclaim safe\n",
+        "knotless-proof 3\nflow-control pfc\ngroup 0-2\ngroup 2-3\nclaim safe\n",
+        "knotless-proof 3\nflow-control pfc\nclaim safe\nrank s1:2/8 1\n",
+        "knotless-proof 3\nflow-control pfc\nclaim safe\nrank s1:2/0 -1\n",
+        "knotless-proof 3\nflow-control pfc\nclaim safe\nrank s1:2/0 99999999999999999999\n",
+        "knotless-proof 3\nflow-control pfc\nclaim safe\nclass 02:00:00:00:00:00/0\n",
+        "knotless-proof 3\nflow-control pfc\nclaim safe\nclass 00:00:00:00:00:00 but\n",
+        "knotless-proof 3\nflow-control pfc\nclaim cycle\n",
+        "knotless-proof 3\nflow-control pfc\nclaim cycle\nvia h1 s1:2\n",
+        "knotless-proof 3\nflow-control pfc\nclaim proven\n",
+        "knotless-proof 3\nflow-control pf\u00e7\nclaim safe\n",
+        "knotless-proof 3\nflow-control pfc\nclaim safe\n" + "class " * DEEP + "\n",
     ],
     ids=range(22),
 )
@@ -103,7 +103,7 @@ def test_a_proof_that_is_none(folder: Path, proof: str) -> None:
 
 
 def test_messages_have_no_control_characters_and_an_end(folder: Path) -> None:
-    head = "knotless-proof 2\nflow-control pause\nclaim safe\n"
+    head = "knotless-proof 3\nflow-control pause\nclaim safe\n"
     (folder / "s1.flows").write_bytes(b"\x1b[2J\x07 \x7f " + b"x" * DEEP)
     judgement = judge(folder, with_files_of(head, folder))
     assert judgement.status == 2
@@ -150,7 +150,7 @@ def test_copies_that_multiply_do_not_fill_the_memory(tmp_path: Path) -> None:
     ranks = "".join(f"rank s{i}:{p}/0 {i + 1}\n" for i in range(1, count) for p in (2, 3))
     addresses = {Cube(mac_value(str(host["mac"])), ALL) for host in hosts}
     classes = "".join(f"{line}\n" for line in class_lines(set(), addresses))
-    head = "knotless-proof 2\nflow-control pause\n"
+    head = "knotless-proof 3\nflow-control pause\n"
     file = tmp_path / "proof"
     file.write_text(with_files_of(f"{head}claim safe\nbound 99\n{ranks}{classes}", folder))
     judgement = run(folder, file, memory_kib=1 << 19)

@@ -39,12 +39,13 @@ ADDRESS = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 CUBE = rf"{ADDRESS}/{ADDRESS}"
 QUEUE = r"s\d+:\d+/[0-7]"
 SAFE = re.compile(
-    r"knotless-proof 2\nflow-control (?:pause|pfc|credits)\n"
+    r"knotless-proof 3\nflow-control (?:pause|pfc|credits)\n"
+    r"(?:tags any\nsources any\n)?"
     r"(?:file [\w.]+ [0-9a-f]{64}\n)+claim safe\nbound \d+\n"
     rf"(?:rank {QUEUE} \d+\n)*(?:class {CUBE}(?: but(?: {CUBE})+)?\n)+"
 )
 CYCLE = re.compile(
-    r"knotless-proof 2\nflow-control (?:pause|pfc|credits)\n"
+    r"knotless-proof 3\nflow-control (?:pause|pfc|credits)\n"
     r"(?:file [\w.]+ [0-9a-f]{64}\n)+claim cycle\n"
     rf"(?:wait {QUEUE} {QUEUE} h\d+ {ADDRESS} {ADDRESS}\nvia h\d+(?: s\d+:\d+)+\n)+"
 )

@@ -23,7 +23,7 @@ from tests.support.router_nets import leaf_spine, with_uplinks
 PREFIX = r"\d+\.\d+\.\d+\.\d+/\d+"
 ADDRESS = r"(?:\d+\.\d+\.\d+\.\d+|02:00:00:00:00:\d\d)"
 HEAD = (
-    r"knotless-proof 2\nflow-control (?:pause|pfc\nlossless [0-7](?: [0-7])*)\n"
+    r"knotless-proof 3\nflow-control (?:pause|pfc\nlossless [0-7](?: [0-7])*)\n"
     r"(?:file (?:fabric\.json|[\w-]+\.routes) [0-9a-f]{64}\n)+"
 )
 QUEUE = r"[\w-]+:\w+/[0-7]"

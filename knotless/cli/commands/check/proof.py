@@ -26,6 +26,7 @@ from knotless.verification.check import Outcome, outcome_of
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.proof_failures import ProvenFailures, proven_failures
 from knotless.verification.proof_file import proof_text, reason_not_covered
+from knotless.verification.proof_frames import SentFrames, sent_frames
 from knotless.verification.route_proof import route_proof
 from knotless.verification.subnet_proof import subnet_proof
 from knotless.verification.unmet_rules import without_unmet_rules
@@ -59,6 +60,12 @@ class Proven:
             return None
         return proven_failures(self.state, self.rules, control)
 
+    def sent(self) -> SentFrames | None:
+        """Return the frames of hosts that the proof is about; None: it shows one that can wait."""
+        if not self.verdict.safe or not self.verdict.flow_control.is_lossless:
+            return None
+        return sent_frames(self.fabric, self.rules, self.verdict.flow_control)
+
     def files(self) -> dict[str, bytes]:
         """Return the files of a folder with the rules."""
         return {name: text.encode() for name, text in dir_files(self.fabric, self.rules).items()}
@@ -69,7 +76,8 @@ class WrittenProof:
     """The ``file`` of a proof, and the folder of the ``rules`` that it names by their SHA-256.
 
     The folder ``is_copy`` unless it is the one that was checked. Rules that no frame of a host
-    meets are not in a copy: ``left_out`` is how many. ``failures`` are those that it is about.
+    meets are not in a copy: ``left_out`` is how many. ``failures`` are those that it is about, and
+    ``sent`` the frames of hosts.
     ``kind`` is what the folder has.
     """
 
@@ -78,15 +86,18 @@ class WrittenProof:
     is_copy: bool
     left_out: int = 0
     failures: ProvenFailures | None = None
+    sent: SentFrames | None = None
     kind: str = "rules"
 
     @property
     def remarks(self) -> Iterator[str]:
-        """Lines about a copy, and about failures."""
+        """Lines about a copy, about frames that are not covered, and about failures."""
         if self.is_copy:
             without = f" without {counted(self.left_out, 'rules')} for frames of switches"
             without *= self.left_out > 0
             yield f"{self.kind} of the proof, as they were read{without}: {self.rules}"
+        if self.sent is not None and self.sent.not_covered:
+            yield self.sent.not_covered
         if self.failures is None:
             return
         if (proven := self.failures.failures) or self.failures.can_deadlock:
@@ -115,21 +126,24 @@ def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
         raise ProofError("proofs do not cover hosts that tag their frames")
     files = None if folder is None else rule_files(folder)
     if folder is not None and files is not None and not reason_not_covered(files):
-        text, failures = _text(files, proven)
+        text, failures, sent = _text(files, proven)
         write_whole(file, text, ProofError)
-        return WrittenProof(file, folder, is_copy=False, failures=failures)
+        return WrittenProof(file, folder, is_copy=False, failures=failures, sent=sent)
     proven, left_out = proven.without_unmet()
     files = proven.files()
-    text, failures = _text(files, proven)
+    text, failures, sent = _text(files, proven)
     copy = f"{file}.rules"
     write_files({name: content.decode() for name, content in files.items()}, copy)
     write_whole(file, text, ProofError)
-    return WrittenProof(file, copy, is_copy=True, left_out=left_out, failures=failures)
+    return WrittenProof(file, copy, is_copy=True, left_out=left_out, failures=failures, sent=sent)
 
 
-def _text(files: Mapping[str, bytes], proven: Proven) -> tuple[str, ProvenFailures | None]:
-    failures = proven.failures()
-    return proof_text(files, proven.state, proven.rules, proven.verdict, failures), failures
+def _text(
+    files: Mapping[str, bytes], proven: Proven
+) -> tuple[str, ProvenFailures | None, SentFrames | None]:
+    failures, sent = proven.failures(), proven.sent()
+    text = proof_text(files, proven.state, proven.rules, proven.verdict, failures, sent)
+    return text, failures, sent
 
 
 def write_imported_proof(
