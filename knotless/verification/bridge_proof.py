@@ -6,9 +6,7 @@ the switches get: the scripts for Linux bridges.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from knotless.base.errors import ProofError
 from knotless.forwarding.dot1q.model import L2Fabric, L2Port, L2Switch
@@ -23,6 +21,7 @@ from knotless.verification.address_classes import EXACT, Cube, address_classes
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_file import class_line, head_lines, rank_lines, require_covered
+from knotless.verification.proof_walk import Place, channels_to
 from knotless.verification.verdict_parts import Witness
 
 
@@ -83,27 +82,10 @@ def _wait_lines(exported: L2Fabric, verdict: Outcome) -> Iterator[str]:
         source = fabric.hosts[fabric.host_index[witness.source]]
         number = fabric.host_index.get(witness.destination)
         destination = BROADCAST if number is None else fabric.hosts[number].mac.lower()
-        start = _Frame(source.switch, source.port)
+        start = Place(source.switch, source.port)
         channels = walker.channels_of(witness, start, destination)
         yield f"wait {witness.held} {witness.wanted} {source.name} {destination} {source.mac}"
         yield f"via {' '.join([source.name, *channels])}"
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """A frame that enters a switch by a port, with the tag of a VLAN (0: none), on a channel."""
-
-    switch: str
-    port: int
-    tag: int = 0
-    channel: str = ""
-    before: _Frame | None = None
-
-    @property
-    def channels(self) -> list[str]:
-        """The channels that it has passed, this one last."""
-        before = self.before.channels if self.before else []
-        return [*before, self.channel] if self.channel else before
 
 
 class _Walker:
@@ -121,35 +103,25 @@ class _Walker:
         }
         self._switches = {switch.name: switch for switch in exported.switches}
 
-    def channels_of(self, witness: Witness, start: _Frame, destination: str) -> list[str]:
-        """Return the channels, ``SWITCH:PORT``, on which a frame comes to the wait of a witness.
+    def channels_of(self, witness: Witness, start: Place, destination: str) -> list[str]:
+        """Return the channels on which a frame comes to the wait of a witness."""
+        return channels_to(
+            witness, start, lambda place: self._next(place, destination), any_priority=True
+        )
 
-        The last is the one that it waits for. Raises ProofError if the tables do not send it there.
-        """
-        wait = [name.rpartition("/")[0] for name in (witness.held, witness.wanted)]
-        frames, seen = deque([start]), {(start.switch, start.port, start.tag)}
-        while frames:
-            frame = frames.popleft()
-            for onward in self._next(frame, destination):
-                if [frame.channel, onward.channel] == wait:
-                    return onward.channels
-                if (place := (onward.switch, onward.port, onward.tag)) not in seen:
-                    seen.add(place)
-                    frames.append(onward)
-        raise ProofError(f"the tables do not send {witness.packet} from {witness.held} on")
-
-    def _next(self, frame: _Frame, destination: str) -> Iterator[_Frame]:
-        switch = self._switches[frame.switch]
-        vlan = frame.tag or _port(switch, frame.port).pvid
-        if vlan is None or vlan not in _port(switch, frame.port).vlans:
+    def _next(self, place: Place, destination: str) -> Iterator[Place]:
+        switch, entered, tag = place[:3]
+        held = self._switches[switch]
+        vlan = tag or _port(held, entered).pvid
+        if vlan is None or vlan not in _port(held, entered).vlans:
             return
-        only = switch.macs.get(vlan, {}).get(destination)
-        for port in switch.ports:
-            end = frame.switch, port.port
-            is_sent = vlan in port.vlans and port.port != frame.port and only in (None, port.port)
+        only = held.macs.get(vlan, {}).get(destination)
+        for port in held.ports:
+            end = switch, port.port
+            is_sent = vlan in port.vlans and port.port != entered and only in (None, port.port)
             if is_sent and end in self._enters:
                 tag = vlan if vlan in port.tagged else 0
-                yield _Frame(*self._enters[end], tag, f"{frame.switch}:{port.port}", frame)
+                yield Place(*self._enters[end], tag, f"{switch}:{port.port}/", place)
 
 
 def _port(switch: L2Switch, number: int) -> L2Port:

@@ -11,10 +11,8 @@ wrote it.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +39,7 @@ from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_failures import ProvenFailures, cut_lines
 from knotless.verification.proof_frames import SentFrames
 from knotless.verification.proof_rules import destination_patterns, not_covered
+from knotless.verification.proof_walk import Place, channels_to
 from knotless.verification.verdict_parts import Witness
 
 VERSION = "knotless-proof 3"
@@ -279,55 +278,21 @@ class _Walker:
         self._ends = channel_ends_of(state.fabric, state.channels)
 
     def channels_of(self, witness: Witness, destination: int) -> list[str]:
-        """Return the channels, ``SWITCH:PORT``, on which a frame comes to the wait of a witness.
-
-        The last is the one that it waits for. Raises ProofError if the rules do not send it there.
-        """
+        """Return the channels on which a frame comes to the wait of a witness."""
         state = self._state
         host = state.fabric.host_index[witness.source]
         source = mac_value(state.fabric.hosts[host].mac)
-        start = _Place(*self._ends.hosts[host], (), "", None)
-        waiting, seen = deque([start]), {start[:3]}
-        while waiting:
-            place = waiting.popleft()
-            for onward in self._next(place, destination, source):
-                if (place.held, onward.held) == (witness.held, witness.wanted):
-                    return [name.rpartition("/")[0] for name in onward.names]
-                if onward[:3] not in seen:
-                    seen.add(onward[:3])
-                    waiting.append(onward)
-        raise ProofError(f"the rules do not send {witness.packet} from {witness.held} on")
+        start = Place(*self._ends.hosts[host])
+        return channels_to(witness, start, lambda place: self._next(place, destination, source))
 
-    def _next(self, place: _Place, destination: int, source: int) -> Iterator[_Place]:
+    def _next(self, place: Place, destination: int, source: int) -> Iterator[Place]:
         channels = self._state.channels
-        behaviour = self._rules[channels.names[place.switch]].parsed
-        choices, _ = behaviour.choices(place.port, destination, source, _ETHERTYPE, place.tags)
+        switch, port, tags = place[:3]
+        behaviour = self._rules[channels.names[switch]].parsed
+        choices, _ = behaviour.choices(port, destination, source, _ETHERTYPE, tags)
         for port, tags in chain.from_iterable(choices):
-            channel = channels.leaving.get((place.switch, port))
+            channel = channels.leaving.get((switch, port))
             if channel is not None:
                 priority = tags[0] >> _PRIORITY_SHIFT if tags else 0
                 name = channels.name(channel, self._classes[priority])
-                yield _Place(*self._ends.enters[channel], tuple(tags), name, place)
-
-
-class _Place(NamedTuple):
-    """A frame that enters a switch: the port, its tags, the queue that holds it, and where it was.
-
-    The queue is called ``SWITCH:PORT/PRIORITY``; empty on the channel of a host.
-    """
-
-    switch: int
-    port: int
-    tags: tuple[int, ...]
-    held: str
-    before: _Place | None
-
-    @property
-    def names(self) -> list[str]:
-        """The queues that it has passed, this one last."""
-        place: _Place | None = self
-        names: list[str] = []
-        while place is not None and place.held:
-            names.append(place.held)
-            place = place.before
-        return names[::-1]
+                yield Place(*self._ends.enters[channel], tuple(tags), name, place)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from knotless.verification.address_classes import AddressClass, Cube, coarse_cla
 from knotless.verification.imported_buffers import has_possible_pool_waits
 from knotless.verification.imported_verdict import ImportedVerdict, SentWitness
 from knotless.verification.proof_file import VERSION, ranks
+from knotless.verification.proof_walk import Place, channels_to
 from knotless.verification.verdict_parts import is_pool
 
 _IPV4_BITS = 32
@@ -210,20 +211,6 @@ def _packet(
     return tables.sources[source], ipaddress.IPv4Network(prefixes[0])[0]
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A packet that enters a router by a port, from the place before: on ``channel``, if any."""
-
-    end: NamedEnd
-    channel: str = ""
-    before: _Place | None = None
-
-    @property
-    def channels(self) -> list[str]:
-        """The channels that it has passed, this one last."""
-        return [*(self.before.channels if self.before else ()), *filter(None, [self.channel])]
-
-
 class _Walker:
     """Follows single packets through routes, from router to router."""
 
@@ -239,21 +226,9 @@ class _Walker:
     def channels_of(
         self, witness: SentWitness, source: PacketSource, address: ipaddress.IPv4Address
     ) -> list[str]:
-        """Return the channels, ``ROUTER:PORT``, on which a packet comes to the wait of a witness.
-
-        The last is the one that it waits for. Raises ProofError if the routes do not send it there.
-        """
-        wait = [name.rpartition("/")[0] for name in (witness.held, witness.wanted)]
-        places, seen = deque([_Place(source.end)]), {source.end}
-        while places:
-            place = places.popleft()
-            for onward in self._next(place, int(address)):
-                if [place.channel, onward.channel] == wait:
-                    return onward.channels
-                if onward.end not in seen:
-                    seen.add(onward.end)
-                    places.append(onward)
-        raise ProofError(f"the routes do not send {witness.packet} from {witness.held} on")
+        """Return the channels on which a packet comes to the wait of a witness."""
+        start, to = Place(*source.end), int(address)
+        return channels_to(witness, start, lambda place: self._next(place, to), any_priority=True)
 
     def all_reach(self, starts: Sequence[NamedEnd], host: PacketSource) -> bool:
         """Tell whether packets that enter at any of these ports reach a host, if none goes round.
@@ -279,14 +254,14 @@ class _Walker:
                     waiting.append(self._peer[end])
         return True
 
-    def _next(self, place: _Place, address: int) -> Iterator[_Place]:
-        router, entered = place.end
+    def _next(self, place: Place, address: int) -> Iterator[Place]:
+        router, entered = place[:2]
         route = self._longest(router, address)
         if route is None or (route.does == "link" and entered in route.ports):
             return
         for port in route.ports:
             if (router, port) in self._peer:
-                yield _Place(self._peer[router, port], f"{router}:{port}", place)
+                yield Place(*self._peer[router, port], queue=f"{router}:{port}/", before=place)
 
     def _longest(self, router: str, address: int) -> PlainRoute | None:
         by_mask = self._routes[router]

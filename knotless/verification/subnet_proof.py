@@ -6,9 +6,8 @@ As in :mod:`knotless.verification.proof_file`, nothing in here is trusted.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from knotless.verification.address_classes import EXACT, AddressClass, Cube, coa
 from knotless.verification.dependencies import edges_of
 from knotless.verification.imported_verdict import ImportedVerdict, SentWitness
 from knotless.verification.proof_file import VERSION, rank_lines
+from knotless.verification.proof_walk import Place, channels_to
 
 _LID_BITS = 16
 _HIGH = EXACT & ~((1 << _LID_BITS) - 1)
@@ -111,22 +111,6 @@ def _wait_lines(tables: SubnetTables, verdict: ImportedVerdict) -> Iterator[str]
         yield f"via {' '.join([source.name, *walker.channels_of(witness, source, lid)])}"
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A packet that enters a switch by a port, in a ``queue``, from the place before."""
-
-    switch: str
-    port: int
-    queue: str = ""
-    before: _Place | None = None
-
-    @property
-    def channels(self) -> list[str]:
-        """The channels that it has passed, this one last."""
-        before = self.before.channels if self.before else []
-        return [*before, self.queue.rpartition("/")[0]] if self.queue else before
-
-
 class _Walker:
     """Follows single packets through tables, from switch to switch."""
 
@@ -138,26 +122,15 @@ class _Walker:
             self._peer[link.b, link.b_port] = link.a, link.a_port
 
     def channels_of(self, witness: SentWitness, source: LidHost, lid: int) -> list[str]:
-        """Return the channels, ``SWITCH:PORT``, on which a packet comes to the wait of a witness.
+        """Return the channels on which a packet comes to the wait of a witness."""
+        start = Place(source.switch, source.port)
+        return channels_to(witness, start, lambda place: self._next(place, lid, witness.value))
 
-        The last is the one that it waits for. Raises ProofError if the tables do not send it there.
-        """
-        start = _Place(source.switch, source.port)
-        places, seen = deque([start]), {(start.switch, start.port, "")}
-        while places:
-            place = places.popleft()
-            for onward in self._next(place, lid, witness.value):
-                if (place.queue, onward.queue) == (witness.held, witness.wanted):
-                    return onward.channels
-                if (key := (onward.switch, onward.port, onward.queue)) not in seen:
-                    seen.add(key)
-                    places.append(onward)
-        raise ProofError(f"the tables do not send {witness.packet} from {witness.held} on")
-
-    def _next(self, place: _Place, lid: int, sl: int) -> Iterator[_Place]:
-        lanes = self._tables.lanes.get(place.switch)
-        for port in self._tables.ports[place.switch].get(lid, ()):
-            if (place.switch, port) in self._peer:
-                lane = lanes[place.port, port][sl] if lanes else 0
-                queue = f"{place.switch}:{port}/{lane}"
-                yield _Place(*self._peer[place.switch, port], queue, place)
+    def _next(self, place: Place, lid: int, sl: int) -> Iterator[Place]:
+        switch, entered = place[:2]
+        lanes = self._tables.lanes.get(switch)
+        for port in self._tables.ports[switch].get(lid, ()):
+            if (switch, port) in self._peer:
+                lane = lanes[entered, port][sl] if lanes else 0
+                to, into = self._peer[switch, port]
+                yield Place(to, into, lane, f"{switch}:{port}/{lane}", place)
