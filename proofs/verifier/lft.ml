@@ -153,50 +153,74 @@ let own_entries ports switch =
   in
   Hashtbl.fold (fun port lids all -> List.map (back port) lids @ all) ports.to_hosts.(switch) []
 
+(* Rules for single LIDs, from a table on: it finds the block of a LID, of which each has a table of
+   its own, so that a packet is compared with few. *)
+let block_bits = 6
+let block lid = lid lsr block_bits
+
+let blocks lines =
+  List.sort_uniq compare
+    (List.filter_map (function _, Entry (lid, _) -> Some (block lid) | _ -> None) lines)
+
+let in_blocks first lines rules_of_entry =
+  let tables = Hashtbl.create 64 in
+  let find place of_block =
+    Hashtbl.add tables of_block (first + 1 + place);
+    entry first 0 0
+      { rule with r_dst = (of_block lsl block_bits, ones 48 - ones block_bits);
+                  r_goto = Some (first + 1 + place) } in
+  let find_blocks = List.mapi find (blocks lines) in
+  let of_line = function
+    | line, Entry (lid, out) ->
+      let table = Hashtbl.find tables (block lid) in
+      let add rule = entry table 0 line { rule with r_dst = is_to lid } in
+      List.map add (rules_of_entry lid out)
+    | _, (Lanes _ | Level _) -> [] in
+  find_blocks @ List.concat_map of_line lines
+
 (* The rules of a switch whose packets are all in lane 0. *)
 let plain_entries ports switch lines =
   let send lid out =
     if out = 0 then []  (* it has arrived *)
     else if Hashtbl.mem ports.to_hosts.(switch) out then [ Output (leaving out lid) ]
     else [ Output (leaving out 0) ] in
-  let of_line = function
-    | line, Entry (lid, out) ->
-      let of_port port = entry 0 0 line { rule with r_dst = is_to lid; r_acts = send lid port } in
-      List.map of_port out
-    | _, (Lanes _ | Level _) -> [] in
-  List.concat_map of_line lines
+  in_blocks 0 lines (fun lid out -> List.map (fun port -> { rule with r_acts = send lid port }) out)
 
-(* The same where lanes differ. Table 0 puts the SL on; 1 writes the output port to the metadata; 2
-   finds the lane by input port, output port and SL; 3 tells the LIDs of a host apart. *)
+(* The same where lanes differ. Table 0 puts the SL on; those from 1 on write the output port to the
+   metadata; the next finds the lane by input port, output port and SL; the last tells the LIDs of a
+   host apart. *)
 let entries_with_lanes ports switch lines =
+  let finds_lane = 2 + List.length (blocks lines) in
+  let delivers = finds_lane + 1 in
   let to_1 = { rule with r_goto = Some 1 } in
   let tagged from sl =
     { to_1 with r_port = is_port from; r_acts = [ Push; SetVid (0x1000 lor sl) ] } in
-  let of_host from =
-    List.map (fun sl -> entry 0 1 0 (tagged from sl)) service_levels in
+  let of_host from = List.map (fun sl -> entry 0 1 0 (tagged from sl)) service_levels in
   let is_host port = Hashtbl.mem ports.to_hosts.(switch) port in
   let of_lane line (enters, leaves) sl lane =
     let rule =
       { rule with r_port = is_port enters; r_meta = is_written leaves; r_vid = is_level sl } in
-    if lane = dropping_lane then entry 2 0 line rule
-    else if is_host leaves then entry 2 0 line { rule with r_acts = [ Pop ]; r_goto = Some 3 }
-    else entry 2 0 line { rule with r_acts = [ SetPcp lane; Output (leaving leaves 0) ] } in
+    entry finds_lane 0 line
+      (if lane = dropping_lane then rule
+       else if is_host leaves then { rule with r_acts = [ Pop ]; r_goto = Some delivers }
+       else { rule with r_acts = [ SetPcp lane; Output (leaving leaves 0) ] }) in
+  let write _ out =
+    let writes = List.map is_written out in
+    [ { rule with r_write = List.hd writes; r_writes = List.tl writes; r_goto = Some finds_lane } ]
+  in
   let of_line = function
-    | line, Entry (lid, out) ->
-      let writes = List.map is_written out in
-      [ entry 1 0 line
-          { rule with r_dst = is_to lid; r_write = List.hd writes; r_writes = List.tl writes;
-                      r_goto = Some 2 } ]
+    | _, Entry _ -> []
     | line, Lanes (ends, lanes) -> List.map2 (of_lane line ends) service_levels lanes
     | line, Level (from, sl, lids) ->
       if not (is_host from) then unreadable "line %d: no host is behind port %d" line from;
       List.map (fun lid -> entry 0 2 line { (tagged from sl) with r_dst = is_to lid }) lids in
   let deliver port lid =
-    entry 3 0 0
+    entry delivers 0 0
       { rule with r_dst = is_to lid; r_meta = is_written port;
                   r_acts = [ Output (leaving port lid) ] } in
   let hosts = Hashtbl.fold (fun port lids all -> (port, lids) :: all) ports.to_hosts.(switch) [] in
   (entry 0 0 0 to_1 :: List.concat_map (fun (port, _) -> of_host port) hosts)
+  @ in_blocks 1 lines write
   @ List.concat_map of_line lines
   @ List.concat_map (fun (port, lids) -> List.map (deliver port) lids) hosts
 
@@ -257,17 +281,18 @@ let hosts (folder : Folder.t) =
        (List.map (fun host -> fabric.queue (fabric.from_host host) 0) fabric.hosts))
 
 let count (folder : Folder.t) =
-  let has_lid (entry : Openflow.entry) = entry.line > 0 && snd entry.rule.r_dst <> 0 in
+  let is_of_lid (entry : Openflow.entry) = entry.table > 0 && entry.line > 0 in
   let of_switch entries =
-    List.length
-      (List.sort_uniq compare
-         (List.map (fun (entry : Openflow.entry) -> entry.rule.r_dst) (List.filter has_lid entries)))
-  in
+    let lid (entry : Openflow.entry) = entry.rule.r_dst in
+    let lids = List.map lid (List.filter is_of_lid entries) in
+    List.length (List.filter (fun dst -> dst <> any) (List.sort_uniq compare lids)) in
   Array.fold_left (fun n entries -> n + of_switch entries) 0 folder.entries
 
 (* Whether packets are in several lanes. *)
 let has_lanes (folder : Folder.t) =
-  Array.exists (fun (switch : switch) -> List.length switch.tables > 1) folder.switches
+  let sets_level (entry : Openflow.entry) =
+    List.exists (function SetVid _ -> true | _ -> false) entry.rule.r_acts in
+  Array.exists (List.exists sets_level) folder.entries
 
 let flow_control (proof : Proof_file.t) =
   if proof.flow_control <> "credits" then

@@ -141,13 +141,14 @@ def test_a_refusal_names_the_lid_the_switch_and_the_entry(
 def test_classes_have_to_be_all_lids_and_nothing_else(written: tuple[Path, str]) -> None:
     folder, proof = written
     first, *_, last = (line for line in proof.splitlines() if line.startswith("class "))
-    assert first.startswith("class 0x0000/0x0000 but ")
+    assert (first, last) == ("class 0x0000/0xffff", "class 0x8000/0x8000")
     refused = "knotless-verify: refused: the classes are not those of all LIDs\n"
     for old, new in (
         (f"{first}\n", ""),
         (f"{last}\n", ""),
-        ("class 0x0000/0x0000", "class 0x0000/0x8000"),
-        ("class 0x0000/0x0000", "class 0.0.0.0/0"),
+        (last, "class 0x8000/0xc000"),
+        (last, f"{last} but 0x8001"),
+        (last, "class 128.0.0.0/1"),
         (f"{last}\n", f"{last}\nclass 01:00:00:00:00:00/ff:ff:00:00:00:00\n"),
     ):
         assert judge(folder, proof.replace(old, new)) == (1, refused)

@@ -24,7 +24,7 @@ HEAD = (
 QUEUE = r"[\w-]+:\d+/\d+"
 SAFE = re.compile(
     rf"{HEAD}claim safe\nbound \d+\n(?:rank {QUEUE} \d+\n)*"
-    rf"(?:class {LIDS}(?: but(?: {LIDS})+)?\n)+"
+    rf"(?:class {LIDS}\n)+"
 )
 CYCLE = re.compile(
     rf"{HEAD}claim cycle\n"
