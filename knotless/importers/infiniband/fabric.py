@@ -373,7 +373,10 @@ def _vcs(
 
 
 def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] | None:
-    """Return the SL by (host, destination), NOT_SENT where it is unknown; None without any."""
+    """Return the SL by (host, destination), NOT_SENT where it is unknown; None without any.
+
+    It is also unknown where several LIDs or files of a host have different ones.
+    """
     path_sls = [file.value for file in files if isinstance(file.value, PathSls)]
     if not path_sls:
         return None
@@ -381,13 +384,22 @@ def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] 
     by_guid = {guids[1]: host for host, guids in enumerate(subnet.host_guids)}
     by_guid |= {guids[0]: host for host, guids in enumerate(subnet.host_guids)}
     sls = np.full((len(subnet.fabric.hosts), len(subnet.lids)), NOT_SENT, dtype=np.uint16)
+    different = set[tuple[int, int]]()
+
+    def keep(host: int, destination: int, sl: int) -> None:
+        if sls[host, destination] not in (NOT_SENT, sl):
+            different.add((host, destination))
+        sls[host, destination] = sl
+
     for of_file in path_sls:
         for (guid, dlid), sl in of_file.by_guid.items():
             if guid in by_guid and dlid in by_lid:
-                sls[by_guid[guid], by_lid[dlid]] = sl
+                keep(by_guid[guid], by_lid[dlid], sl)
         for (slid, dlid), sl in of_file.by_lid.items():
             if slid in by_lid and dlid in by_lid and subnet.owner[by_lid[slid]] >= 0:
-                sls[subnet.owner[by_lid[slid]], by_lid[dlid]] = sl
+                keep(int(subnet.owner[by_lid[slid]]), by_lid[dlid], sl)
+    for path in different:
+        sls[path] = NOT_SENT
     return sls
 
 

@@ -105,6 +105,19 @@ def test_path_sls_by_port_by_node_and_by_lid_are_the_same(ring: Subnet, tmp_path
         assert list(verdict.vcs) == ["1"]
 
 
+def test_a_path_with_two_sls_may_have_any(ring: Subnet, tmp_path: Path) -> None:
+    """As records of a port with several LIDs can have, or files of different days."""
+    ring.path_sls = dict.fromkeys(ring.path_sls, 1)
+    folder = ring.write(tmp_path)
+    host, lid = next(iter(ring.path_sls))
+    other = folder / "other.txt"
+    for sl, is_noted in ((1, False), (2, True)):
+        other.write_text(f"0x{0x900000 + 2 * host + 1:x} {lid} {sl}\n")
+        notes = verdict_of_imported(read_paths([folder])).notes
+        noted = "1 paths without a known SL: they are taken to use any SL"
+        assert (noted in notes) == is_noted
+
+
 def test_without_lanes_a_cycle_of_several_sls_is_only_possible(
     ring: Subnet, tmp_path: Path
 ) -> None:
