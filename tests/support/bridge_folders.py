@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from knotless.verification.proof_file import VERSION
 from tests.support.cycles import has_cycle
 from tests.support.proofs import file_lines, ranks
 
@@ -124,7 +125,7 @@ class BridgeFolder:
 
 def head_of(folder: Path) -> list[str]:
     """Return the lines before the claim of a proof."""
-    return ["knotless-proof 2", "flow-control pause", *file_lines(folder)]
+    return [VERSION, "flow-control pause", *file_lines(folder)]
 
 
 def classes(fabric: BridgeFolder) -> list[str]:

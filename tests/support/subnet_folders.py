@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from knotless.verification.proof_file import VERSION
 from tests.support.cycles import has_cycle
 from tests.support.proofs import file_lines, ranks
 
@@ -128,7 +129,7 @@ class SubnetFolder:
 
 def head_of(folder: Path) -> list[str]:
     """Return the lines before the claim of a proof."""
-    return ["knotless-proof 2", "flow-control credits", *file_lines(folder)]
+    return [VERSION, "flow-control credits", *file_lines(folder)]
 
 
 def classes(fabric: SubnetFolder) -> list[str]:

@@ -23,7 +23,7 @@ from tests.support.proofs import VERIFIER, run
 CUBE = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}/(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 MAC = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 HEAD = (
-    r"knotless-proof 2\nflow-control (?:pause|pfc)\n"
+    r"knotless-proof 3\nflow-control (?:pause|pfc)\n"
     r"(?:file (?:fabric\.json|[\w-]+\.bridge) [0-9a-f]{64}\n)+"
 )
 QUEUE = r"[\w-]+:\d+/0"

@@ -18,7 +18,7 @@ from tests.support.subnet_trials import proven
 
 LIDS = r"0x[0-9a-f]{4}(?:/0x[0-9a-f]{4})?"
 HEAD = (
-    r"knotless-proof 2\nflow-control credits\n"
+    r"knotless-proof 3\nflow-control credits\n"
     r"(?:file (?:fabric\.json|[\w-]+\.lft) [0-9a-f]{64}\n)+"
 )
 QUEUE = r"[\w-]+:\d+/\d+"
