@@ -11,7 +11,9 @@ import pytest
 from experiments.tests.support.deadlock_rows import row, samples
 from knotless.results.results import Results
 from knotless_experiments.framework import report
+from knotless_experiments.framework.experiment import EMULATION, SIMULATION, Experiment
 from knotless_experiments.studies.deadlock import EXPERIMENT
+from knotless_experiments.studies.traffic import EXPERIMENT as TRAFFIC
 
 ROWS = [
     row("cyclic", "none"),
@@ -71,3 +73,18 @@ def test_one_run_drawn_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     before = {p.name: p.read_bytes() for p in directory.iterdir()}
     report.make(directory, EXPERIMENT)
     assert {p.name: p.read_bytes() for p in directory.iterdir()} == before
+
+
+@pytest.mark.parametrize("experiment", [EXPERIMENT, TRAFFIC])
+def test_the_notes_of_a_simulated_run_are_of_the_simulator(experiment: Experiment) -> None:
+    def notes(on: str) -> dict[str, str]:
+        run = {"rows": [], "parameters": {"on": on, "rate_mbps": 10.0}}
+        return dict(experiment.present(run, [], False).notes)
+
+    emulated, simulated = notes(EMULATION), notes(SIMULATION)
+    assert "iperf3" in " ".join(emulated.values())
+    assert "iperf3" not in " ".join(simulated.values())
+    method = simulated.pop("The simulator")
+    assert "no Open vSwitch" in method
+    assert "Open vSwitch" not in " ".join(simulated.values())
+    assert "Stretch and validity" not in simulated

@@ -10,7 +10,7 @@ from typing import Any
 from knotless.base.counting import counted
 from knotless.traffic import theory
 from knotless_experiments.framework.excluded_runs import REPEATS, excluded
-from knotless_experiments.framework.experiment import Plot, Presentation
+from knotless_experiments.framework.experiment import SIMULATION, Plot, Presentation
 from knotless_experiments.studies.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
 from knotless_experiments.studies.traffic.columns import COLUMNS
 
@@ -73,33 +73,50 @@ def _testbed(key: tuple[str, str, str, int]) -> str:
     return f"{routes}, {pattern} on {fabric}, {size} B"
 
 
-def notes() -> list[tuple[str, str]]:
-    """Explain how each figure came about."""
+def notes(on: str) -> list[tuple[str, str]]:
+    """Explain how each figure of runs in a place came about."""
+    fair = (
+        "Theory is max-min fair sharing of the lines, headers, tags and TCP's acknowledgements "
+        "counted in. Queues are FIFO, so a flow may wait behind another that is held up further "
+        "on, and get less."
+    )
+    payload = (
+        f"{theory.UDP_PAYLOAD_BYTES} bytes of payload on "
+        f"{theory.wire_bytes('udp', theory.UDP_PAYLOAD_BYTES, tagged=True)} of line between "
+        "switches"
+    )
+    acknowledged = (
+        "Acknowledged messages",
+        "On each switch one host only sends and another only receives; the pattern is one of "
+        "switches. A sender sends a message of D bytes (UDP payload), waits for the receiver's "
+        "acknowledgement (a frame of the smallest size), and sends the next: B = D / T, T the "
+        "mean time from message to acknowledgement. Over 1,472 bytes a message is two "
+        "datagrams. Theory is D / T in an empty fabric, store-and-forward, without "
+        "the hosts' own time.",
+    )
+    if on == SIMULATION:
+        return [
+            acknowledged,
+            (
+                "Open loop",
+                "Every host of the pattern is a source that always has a next packet. Goodput is "
+                f"what receivers are delivered in the measuring window: {payload}. {fair}",
+            ),
+            (
+                "The simulator",
+                "The switch model of the emulator under a virtual clock. There are no programs, no "
+                "Open vSwitch and no kernel: hosts take no time of their own. A message is as many "
+                "packets as on the emulated fabric, with the same headers. Repeats have the same "
+                "seed: result_sha256 of their rows must be the same.",
+            ),
+        ]
     return [
-        (
-            "Acknowledged messages",
-            "On each switch one host only sends and another only receives; the pattern is one of "
-            "switches. A sender sends a message of D bytes (UDP payload), waits for the receiver's "
-            "acknowledgement (a frame of the smallest size), and sends the next: B = D / T, T the "
-            "mean time from message to acknowledgement. Over 1,472 bytes a message is two "
-            "datagrams. Theory is D / T in an empty fabric, store-and-forward, without "
-            "the hosts' own time.",
-        ),
+        acknowledged,
         (
             "Open loop",
             "Every host of the pattern runs an unmodified iperf3 that sends all it can. Goodput is "
             "from the emulator's counters of the channel that delivers to each receiver, in the "
-            f"measuring window: {theory.UDP_PAYLOAD_BYTES} bytes of payload on "
-            f"{theory.wire_bytes('udp', theory.UDP_PAYLOAD_BYTES, tagged=True)} of line between "
-            "switches. Theory is max-min fair sharing of the lines, headers, tags and TCP's "
-            "acknowledgements counted in. Queues are FIFO, so a flow may wait behind another that "
-            "is held up further on, and get less.",
-        ),
-        (
-            "Simulation",
-            "The same switch model under a virtual clock; a message is as many packets as on the "
-            "emulated fabric, with the same headers. Repeats have the same seed: result_sha256 of "
-            "their rows must be the same.",
+            f"measuring window: {payload}. {fair}",
         ),
         (
             "Stretch and validity",
@@ -129,6 +146,6 @@ def present(
         sentences=sentences(rows),
         columns=COLUMNS,
         rows=rows,
-        notes=notes(),
+        notes=notes(run["parameters"]["on"]),
         plots=plots,
     )
