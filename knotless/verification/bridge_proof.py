@@ -8,27 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from knotless.base.errors import ProofError
+from knotless.base.flow_control import FlowControl
+from knotless.base.model_limits import PRIORITIES
 from knotless.forwarding.dot1q.model import L2Fabric, L2Port, L2Switch
-from knotless.forwarding.dot1q.state import BROADCAST
+from knotless.forwarding.dot1q.state import BROADCAST, state_of_dot1q
 from knotless.forwarding.dot1q.targets.linux_bridge import LINUX_BRIDGE
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.graphs.channels import channels_of
-from knotless.routing.graphs.dependencies import waiting
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, channels_of
+from knotless.routing.graphs.dependencies import Edges, find_cycle, waiting
+from knotless.routing.vlans.host_tags import EVERYTHING_ELSE
 from knotless.topologies.formats.switch_files import FABRIC
 from knotless.topologies.numbering import mac_value
 from knotless.verification.address_classes import EXACT, Cube, address_classes
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_file import class_line, head_lines, rank_lines, require_covered
+from knotless.verification.proof_frames import SentFrames
 from knotless.verification.proof_walk import Place, channels_to
 from knotless.verification.verdict_parts import Witness
 
 
 def bridge_proof(
     files: Mapping[str, str], exported: L2Fabric, state: ForwardingState, verdict: Outcome
-) -> str:
-    """Return the proof file of a verdict on 802.1Q switches.
+) -> tuple[str, SentFrames | None]:
+    """Return the proof file of a verdict on 802.1Q switches, and which frames it is about.
 
     Parameters
     ----------
@@ -41,14 +47,27 @@ def bridge_proof(
     verdict : Outcome
         The verdict on the state.
 
+    Returns
+    -------
+    str
+        The proof.
+    SentFrames or None
+        If nothing can deadlock, it is about frames from any source, of which switches that learn
+        nothing do not take notice, and about those with any tags, unless hosts could close a cycle
+        by the VLANs that they choose. None: it shows a cycle.
+
     Raises
     ------
     ProofError
         Proofs do not cover the tables or the verdict; the message says what of it.
 
     """
-    if exported.tags is not None:
-        raise ProofError("proofs do not cover hosts that tag their frames")
+    edges, switch = _edges(exported, state, verdict.flow_control)
+    if exported.tags is not None and switch:
+        raise ProofError(
+            "proofs do not cover hosts that tag their frames if they could close a cycle by other"
+            f" VLANs than theirs, as through {switch}"
+        )
     require_covered(state, verdict.flow_control)
     if verdict.safe and verdict.failed:
         raise ProofError("such a proof says that all is delivered, and not all is")
@@ -57,13 +76,36 @@ def bridge_proof(
         for name, text in files.items()
         if name == FABRIC or name.endswith(LINUX_BRIDGE.suffix)
     }
-    lines = head_lines(verdict.flow_control, [judged])
+    sent = SentFrames(tags=switch, sources="") if verdict.safe else None
+    lines = head_lines(verdict.flow_control, [judged], sent)
     if verdict.safe:
-        edges = waiting(edges_of(state), verdict.flow_control)
         lines += ["claim safe", *rank_lines(edges, state.channels), *_class_lines(exported)]
     else:
         lines += ["claim cycle", *_wait_lines(exported, verdict)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", sent
+
+
+def _edges(
+    exported: L2Fabric, untagged: ForwardingState, control: FlowControl
+) -> tuple[Edges, str]:
+    """Return dependencies of all frames of hosts, with any tags, and an empty text.
+
+    If these close a cycle, return those of untagged frames, and a switch in the cycle.
+    """
+    hosts = exported.fabric.hosts
+    vlans = {vlan for switch in exported.switches for vlan in switch.vlans}
+    states = [
+        state_of_dot1q(exported, {host.name: {EVERYTHING_ELSE: vlan} for host in hosts})
+        for vlan in sorted(vlans)
+    ]
+    in_priority_0 = np.unique(np.concatenate([*map(edges_of, [untagged, *states])]), axis=0)
+    in_all = np.concatenate([in_priority_0 + priority for priority in range(PRIORITIES)])
+    edges = waiting(in_all, control)
+    if cycle := find_cycle(edges):
+        channels = untagged.channels
+        tail = int(channels.tail[cycle[0] // VCS_PER_CHANNEL])
+        return waiting(edges_of(untagged), control), channels.names[tail]
+    return edges, ""
 
 
 def _class_lines(exported: L2Fabric) -> Iterator[str]:

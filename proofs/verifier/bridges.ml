@@ -139,7 +139,8 @@ let entries bridge =
   let tables = Hashtbl.create 64 in
   List.iteri (fun place vlan -> Hashtbl.add tables vlan (place + 1)) vlans;
   let table vlan = Hashtbl.find tables vlan in
-  (* With a tag, then without. *)
+  (* With the tag of the VLAN; and of the PVID, with a tag of VLAN 0, which keeps its priority, or
+     without any. *)
   let entering (number, (port : port)) =
     let of_vlan (vlan, (_, line)) =
       let from vid acts =
@@ -147,7 +148,9 @@ let entries bridge =
           { rule with r_port = (number, ones 32); r_vid = (vid, ones 13); r_acts = acts;
                       r_goto = Some (table vlan) } in
       let tagged = from (0x1000 lor vlan) [] in
-      if port.pvid = Some vlan then [ tagged; from 0 [ Push; SetVid (0x1000 lor vlan) ] ]
+      if port.pvid = Some vlan then
+        [ tagged; from 0x1000 [ SetVid (0x1000 lor vlan) ];
+          from 0 [ Push; SetVid (0x1000 lor vlan) ] ]
       else [ tagged ] in
     List.concat_map of_vlan port.vlans in
   let static ((vlan, address), (out, line)) =

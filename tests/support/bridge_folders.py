@@ -15,6 +15,8 @@ from tests.support.proofs import file_lines, ranks
 
 End = tuple[str, int]
 BROADCAST = "ff:ff:ff:ff:ff:ff"
+TAGS = "tags any"
+"""The line of a proof that is about frames with any tags."""
 NOBODY = "06:00:00:00:00:77"
 """An address that no test gives to anybody."""
 
@@ -23,11 +25,11 @@ _STATIC = re.compile(r"fdb replace (\S+) dev \S+-eth(\d+) master static vlan (\d
 
 
 class Frame(NamedTuple):
-    """A frame that has entered a switch by a port, on a channel, with the tag of a VLAN or 0."""
+    """A frame that has entered a switch by a port, on a channel, with the VLANs of its tags."""
 
     end: End
     channel: str
-    tag: int
+    tags: tuple[int, ...]
 
 
 class BridgeFolder:
@@ -61,7 +63,7 @@ class BridgeFolder:
     def onward(self, frame: Frame, address: str) -> list[Frame | str]:
         """Return the copies of a frame: where each enters next, who receives it, or ``tagged``."""
         switch, entered = frame.end
-        vlan = frame.tag or self.pvid.get(frame.end, 0)
+        vlan = (frame.tags[0] if frame.tags else 0) or self.pvid.get(frame.end, 0)
         members = self.members.get((switch, vlan), {})
         if entered not in members:
             return []
@@ -70,18 +72,21 @@ class BridgeFolder:
         for port, untagged in members.items():
             if port == entered or only not in (None, port):
                 continue
-            tag = 0 if untagged else vlan
+            tags = frame.tags[1:] if untagged else (vlan, *frame.tags[1:])
             if far := self.peer.get((switch, port)):
-                copies.append(Frame(far, f"{switch}:{port}", tag))
+                copies.append(Frame(far, f"{switch}:{port}", tags))
             else:
-                copies.append("tagged" if tag else self.behind[switch, port])
+                copies.append("tagged" if tags else self.behind[switch, port])
         return copies
 
-    def waits(self) -> set[tuple[str, str]]:
-        """Return which channel can wait for which."""
+    def waits(self, *, tagged: bool = False) -> set[tuple[str, str]]:
+        """Return which channel can wait for which; ``tagged``: hosts put up to two tags on."""
         edges = set()
+        vlans = sorted({vlan for _, vlan in self.members}) if tagged else []
+        tags: list[tuple[int, ...]] = [(), *((vlan,) for vlan in (0, *vlans) if tagged)]
+        tags += [(outer, inner) for outer in vlans for inner in vlans]
         for address in self.addresses:
-            seen = {Frame(start, "", 0) for start in self.hosts.values()}
+            seen = {Frame(start, "", each) for start in self.hosts.values() for each in tags}
             waiting = [*seen]
             while waiting:
                 frame = waiting.pop()
@@ -105,7 +110,7 @@ class BridgeFolder:
                 else:
                     yield copy
 
-        return Counter(receipts(Frame(self.hosts[host], "", 0)))
+        return Counter(receipts(Frame(self.hosts[host], "", ())))
 
     def fault(self) -> str:
         """Return what is wrong, or nothing: a cycle of waits, or who receives something."""
@@ -141,12 +146,13 @@ def rank_lines(rank: dict[str, int]) -> list[str]:
     return ["claim safe", f"bound {max(rank.values(), default=1)}", *lines]
 
 
-def proof_of_bridges(folder: Path) -> str:
+def proof_of_bridges(folder: Path, *, tagged: bool = False) -> str:
     """Return a proof that claims that no deadlock is possible, as good as it can be.
 
-    Waits on a cycle have the ranks that are left.
+    Waits on a cycle have the ranks that are left. ``tagged``: it is about frames with any tags.
     """
     fabric = BridgeFolder(folder)
-    return (
-        "\n".join([*head_of(folder), *rank_lines(ranks(fabric.waits())), *classes(fabric)]) + "\n"
-    )
+    first, *head = head_of(folder)
+    claim = rank_lines(ranks(fabric.waits(tagged=tagged)))
+    lines = [first, *[TAGS] * tagged, *head, *claim, *classes(fabric)]
+    return "\n".join(lines) + "\n"

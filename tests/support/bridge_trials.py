@@ -20,12 +20,14 @@ from knotless.verification.bridge_proof import bridge_proof
 from knotless.verification.check import verdict_of
 from tests.support.bridge_damage import CHANGES, Change
 from tests.support.bridge_folders import (
+    TAGS,
     BridgeFolder,
     classes,
     head_of,
     proof_of_bridges,
     rank_lines,
 )
+from tests.support.cycles import has_cycle
 from tests.support.proof_trials import climbed_ranks, with_files_of
 from tests.support.proofs import judge, write_rules
 
@@ -33,7 +35,7 @@ PLANS = (
     *("ring,4 updown", "ring,6 updown", "ring,6 dor", "ring,5 dor", "mesh,3,3 dor"),
     *("mesh,2,3,hosts=2 dor", "flat,5 updown", "clos,3,hosts=2 updown", "lsft,2 lsft"),
     *("random,6,degree=3,hosts=1,seed=4 prefix", "random,8,degree=3,seed=2 updown"),
-    *("torus,3,3 prefix", "mtree,3,3 updown"),
+    *("torus,3,3 prefix", "mtree,3,3 updown", "fattree,2,4,2 smodk", "flat,6 updown"),
 )
 
 
@@ -56,7 +58,8 @@ def proof_of_product(files: Mapping[str, str]) -> str:
     """Return the proof of the verdict on the scripts; raises ProofError if there is none."""
     read = read_files(files, ".bridge")
     state = state_of_dot1q(read)
-    return bridge_proof(files, read, state, verdict_of(state, "pause"))
+    proof, _ = bridge_proof(files, read, state, verdict_of(state, "pause"))
+    return proof
 
 
 def drawn_files(rng: random.Random) -> dict[str, str]:
@@ -92,6 +95,8 @@ def trial_of_bridges(scratch: Path, rng: random.Random) -> tuple[str, Path, str]
     if "\nclaim safe\n" in proof:
         assert judgement.accepted, judgement.text
         assert not wrong, wrong
+        tags_close_a_cycle = has_cycle(BridgeFolder(folder).waits(tagged=True))
+        assert (TAGS in proof.splitlines()) == (not tags_close_a_cycle)
         return "safe", folder, proof
     assert judgement.replayed, judgement.text
     assert wrong == "a cycle", wrong
@@ -112,13 +117,18 @@ def trial_of_scripts(intact: Path, proof: str, folder: Path, rng: random.Random)
             change(files, rng)
     shutil.rmtree(folder, ignore_errors=True)
     write_rules(folder, files)
-    proofs = with_files_of(proof, folder), proof_of_bridges(folder)
+    proofs = [with_files_of(proof, folder), proof_of_bridges(folder)]
+    proofs.append(proof_of_bridges(folder, tagged=True))
     judgements = [judge(folder, each) for each in proofs]
     names = [change.__name__ for change in kinds]
     assert all(judgement.status < 2 for judgement in judgements), (names, judgements)
     wrong = BridgeFolder(folder).fault()
     assert not (wrong and any(judgement.accepted for judgement in judgements)), (names, wrong)
     assert wrong or judgements[1].accepted, (names, judgements[1].text)
+    tags_close_a_cycle = has_cycle(BridgeFolder(folder).waits(tagged=True))
+    if TAGS in proof.splitlines():
+        assert not (tags_close_a_cycle and judgements[0].accepted), names
+    assert judgements[2].accepted == (not wrong and not tags_close_a_cycle), names
     if wrong:
         return "refused, and wrong"
     first = judgements[0].accepted

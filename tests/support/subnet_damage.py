@@ -112,7 +112,7 @@ def _other_lane(files: Texts, rng: random.Random) -> None:
     if there := _lines_of(files, rng, "sl2vl"):
         name, lines, place = there
         words = lines[place].split()
-        words[rng.randrange(4, 20)] = str(rng.choice([0, 1, 2, 7, 14, 15]))
+        words[rng.choice([4, 4, 5, rng.randrange(4, 20)])] = str(rng.choice([0, 1, 2, 7, 14, 15]))
         lines[place] = " ".join(words)
         _put(files, name, lines)
 
@@ -121,7 +121,7 @@ def _other_lanes(files: Texts, rng: random.Random) -> None:
     """Give all SLs between two ports one lane."""
     if there := _lines_of(files, rng, "sl2vl"):
         name, lines, place = there
-        lane = str(rng.choice([0, 0, 1, 3]))
+        lane = str(rng.choice([0, 0, 1, 15]))
         lines[place] = " ".join([*lines[place].split()[:4], *[lane] * 16])
         _put(files, name, lines)
 

@@ -223,11 +223,11 @@ def command(
     verdict = next(iter(verdicts.values()))
     if not allow_deadlock:
         refuse_deadlock(plan, verdict)
-    evidence = None
+    evidence, sent = "", None
     if proof is not None:
-        evidence = bridge_proof(files, read, states["untagged"], verdict)
+        evidence, sent = bridge_proof(files, read, states["untagged"], verdicts["untagged"])
     _write(Path(out), files)
-    if proof is not None and evidence is not None:
+    if proof is not None:
         write_whole(proof, evidence, ProofError)
     macs = [sum(map(len, switch.macs.values())) for switch in read.switches]
     counts = {
@@ -258,6 +258,7 @@ def command(
         "read back: every unicast and every broadcast arrives exactly once",
         "apply all tables before any port comes up",
         *([] if proof is None else [f"proof: {proof}"]),
+        *([sent.not_covered] if sent is not None and sent.not_covered else []),
     ]
     answer = _answer(plan, verdict, out, figures, remarks, counts, BRIDGES_README)
     print_answer(answer, details=details)

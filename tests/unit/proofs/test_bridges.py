@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def test_safe_scripts_are_accepted_with_the_theorem_and_what_it_assumes(
     judgement = judge(folder, proof)
     assert judgement.accepted, judgement.text
     assert judgement.text.startswith("accepted: the fabric cannot deadlock under PAUSE\n")
-    assert "check_all_sound" in judgement.text
+    assert "check_all_any_sound" in judgement.text
+    assert "every frame that a host can send, untagged,\nfrom any source" in judgement.text
     static = len(BridgeFolder(folder).static)
     assert f"4 switches, 4 hosts, {static} static addresses in 5 files" in judgement.text
     assert "they learn nothing" in judgement.text
@@ -167,6 +169,36 @@ def test_steps_failures_and_tags_of_hosts_are_not_covered(written: tuple[Path, s
     )
     (folder / "tags.json").write_text("{}")
     assert "hosts tag their frames" in judge(folder, proof).text
+
+
+def test_hosts_that_tag_can_close_a_cycle_or_not(tmp_path: Path, written: tuple[Path, str]) -> None:
+    files = files_of_bridges("fattree,2,4,2", "smodk")
+    folder, proof = write_rules(tmp_path / "tree", files), proof_of_product(files)
+    assert "\ntags any\nsources any\n" in proof
+    judgement = judge(folder, proof)
+    assert judgement.accepted, judgement.text
+    (folder / "tags.json").write_text("{}")  # on which nothing depends
+    assert judge(folder, proof).accepted
+    folder, proof = written
+    assert "\nflow-control pause\nsources any\n" in proof
+    judgement = judge(folder, proof.replace("sources any\n", "sources any\ntags any\n"))
+    assert judgement.status == 1
+    assert "can wait for" in judgement.text
+
+
+def test_a_tag_of_vlan_0_is_one_of_the_pvid(tmp_path: Path) -> None:
+    """Such frames keep their priority, which has to pause."""
+    files = files_of_bridges("flat,4", "updown")
+    folder = write_rules(tmp_path / "flat", files)
+    proof = proof_of_product(files).replace("flow-control pause", "flow-control pfc")
+    assert judge(folder, proof).accepted
+    lossless = proof.replace("\nsources any", "\nsources any\nlossless 0-6")
+    judgement = judge(folder, lossless)
+    assert judgement.status == 1
+    assert "priority 7 does not pause" in judgement.text
+    assert judge(folder, lossless.replace("tags any\n", "")).accepted
+    rule = r"in_port 0x1/0xffffffff .*vlan_vid 0x1000/0x1fff .* actions \[vid:4098\] "
+    assert re.search(rule, run("--print", folder).text)
 
 
 def test_no_file_may_be_missing_or_of_another_kind(written: tuple[Path, str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from knotless.base.errors import ProofError
 from knotless.cli.main import main
 from knotless.forwarding.dot1q.files import read_files
 from knotless.forwarding.dot1q.state import state_of_dot1q
-from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.bridge_proof import bridge_proof
 from knotless.verification.check import verdict_of
 from tests.support.bridge_trials import files_of_bridges, proof_of_product
@@ -23,7 +21,7 @@ from tests.support.proofs import VERIFIER, run
 CUBE = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}/(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 MAC = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 HEAD = (
-    r"knotless-proof 3\nflow-control (?:pause|pfc)\n"
+    r"knotless-proof 3\nflow-control (?:pause|pfc)\n(?:tags any\n)?(?:sources any\n)?"
     r"(?:file (?:fabric\.json|[\w-]+\.bridge) [0-9a-f]{64}\n)+"
 )
 QUEUE = r"[\w-]+:\d+/0"
@@ -54,6 +52,7 @@ def test_export_writes_a_proof_beside_the_tables(tmp_path: Path) -> None:
     status, text = exported(tmp_path, "mesh,3,3 --engine dor --to l2")
     assert status == 0, text
     assert f"proof: {tmp_path / 'proof'}" in text
+    assert "not covered: frames that hosts send with tags (see s" in text
     if VERIFIER.exists():
         judgement = run(tmp_path / "out", tmp_path / "proof")
         assert judgement.accepted, judgement.text
@@ -91,12 +90,16 @@ def test_tables_that_do_not_deliver_are_not_proven() -> None:
         proof_of_product(files)
 
 
-def test_tags_of_hosts_are_not_covered() -> None:
-    files = files_of_bridges("ring,4", "updown")
-    read = replace(read_files(files, ".bridge"), tags=HostTags({}))
-    state = state_of_dot1q(read)
-    with pytest.raises(ProofError, match="hosts that tag their frames"):
-        bridge_proof(files, read, state, verdict_of(state, "pause"))
+def test_hosts_that_tag_are_covered_where_no_tag_can_close_a_cycle(tmp_path: Path) -> None:
+    status, text = exported(tmp_path, "mesh,3,3 --engine updown --tagging host --to l2")
+    assert status == 0, text
+    assert (tmp_path / "out/tags.json").exists()
+    assert "not covered" not in text
+    assert "\ntags any\n" in (tmp_path / "proof").read_text()
+    if VERIFIER.exists():
+        judgement = run(tmp_path / "out", tmp_path / "proof")
+        assert judgement.accepted, judgement.text
+        assert "with any tags" in judgement.text
 
 
 def test_links_that_lose_are_not_covered() -> None:
