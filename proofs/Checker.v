@@ -178,7 +178,7 @@ Fixpoint patterns_eqb (a b : list pattern) : bool :=
 
 Definition does_as (a b : rule) : bool :=
   actions_eqb (r_acts a) (r_acts b) && pattern_eqb (r_write a) (r_write b)
-  && patterns_eqb (r_writes a) (r_writes b)
+  && patterns_eqb (r_writes a) (r_writes b) && Bool.eqb (r_more a) (r_more b)
   && match r_goto a, r_goto b with
      | None, None => true
      | Some x, Some y => Nat.eqb x y
@@ -202,15 +202,24 @@ Fixpoint in_level (l : list rule) (meta : N) (v p : pattern) (d : class) (x : pa
       end
   end.
 
-(** The rules that may count; none if none matches. *)
+(** It stands for no rule. *)
+Definition no_rule := Rule (0, 0) (0, 0) (0, 0) (0, 0) (0, 0) (0, 0) false [] None (0, 0) [].
+
+(** The rules that may count. *)
 Fixpoint in_table (t : table) (meta : N) (v p : pattern) (d : class) (x : pattern)
   : answer (list rule) :=
   match t with
-  | [] => Known []
+  | [] => Known [no_rule]
   | level :: lower =>
       match in_level level meta v p d x with
-      | Known [] => in_table lower meta v p d x
-      | decided => decided
+      | Known hits =>
+          if forallb r_more hits then
+            match in_table lower meta v p d x with
+            | Known others => Known (hits ++ others)
+            | other => other
+            end
+          else Known hits
+      | other => other
       end
   end.
 
@@ -304,7 +313,6 @@ Fixpoint handle (sw : switch) (port : N) (d : class) (x : pattern) (l : list tab
         match in_table t meta (vids ts x) (pcps ts) d x with
         | Refuse => Refuse
         | Divide p => Divide p
-        | Known [] => Known [[]]
         | Known hits =>
             let from_table next ts' out w :=
               match handle sw port d x l (S at_table) next (written w meta) ts' with
@@ -737,7 +745,8 @@ Section Any.
         match find may_pass level with
         | Some r => Some r
         | None =>
-            if existsb (fun r => match fit r with Yes => true | _ => false end) level then None
+            if existsb (fun r => match fit r with Yes => negb (r_more r) | _ => false end) level
+            then None
             else passing lower v p x
         end
     end.

@@ -165,9 +165,12 @@ Qed.
 Definition alike (a b : rule) : Prop :=
   r_acts a = r_acts b /\ r_write a = r_write b /\ r_writes a = r_writes b /\ r_goto a = r_goto b.
 
+Lemma does_as_more a b : does_as a b = true -> r_more a = r_more b.
+Proof. unfold does_as. rewrite !andb_true_iff. intros ((_ & Same) & _). now apply Bool.eqb_prop. Qed.
+
 Lemma does_as_alike a b : does_as a b = true -> alike a b.
 Proof.
-  unfold does_as. rewrite !andb_true_iff. intros (((Acts & Write) & Writes) & Goto).
+  unfold does_as. rewrite !andb_true_iff. intros ((((Acts & Write) & Writes) & _) & Goto).
   split; [now apply actions_eqb_eq|]. split; [now apply pattern_eqb_eq|].
   split; [now apply patterns_eqb_eq|].
   destruct (r_goto a), (r_goto b); try discriminate; [|reflexivity].
@@ -418,7 +421,7 @@ Section Frames.
   Definition level_hits (l hits : list rule) port meta ts : Prop :=
     (forall r, In r hits -> In r l /\ matches r port meta d s (real ts) = true)
     /\ forall r, In r l -> matches r port meta d s (real ts) = true ->
-       exists r', In r' hits /\ alike r r'.
+       exists r', In r' hits /\ alike r r' /\ r_more r = r_more r'.
 
   Lemma skipped_rule r l hits port meta ts : matches r port meta d s (real ts) = false ->
     level_hits l hits port meta ts -> level_hits (r :: l) hits port meta ts.
@@ -446,7 +449,7 @@ Section Frames.
         * intros r' Hit. destruct (Hits r' Hit). split; [now right|easy].
         * intros r' [<-|Member] Matches; [|now apply All_hits].
           apply existsb_exists in Known_effect as (r' & Hit & Same). exists r'.
-          split; [easy|now apply does_as_alike].
+          split; [easy|]. split; [now apply does_as_alike|now apply does_as_more].
       + split.
         * intros r' [<-|Hit]; [split; [now left|easy]|].
           destruct (Hits r' Hit). split; [now right|easy].
@@ -458,47 +461,68 @@ Section Frames.
     - intros U. now apply undecided_unknown in U.
   Qed.
 
+  (** A rule that may count; or none does. *)
+  Definition selects (t : table) (r : rule) port meta ts : Prop :=
+    may_count t r port meta d s (real ts) \/ missed t port meta d s (real ts) /\ r = no_rule.
+
   Definition table_hits (t : table) (hits : list rule) port meta ts : Prop :=
-    (hits = [] -> missed t port meta d s (real ts))
-    /\ (forall r, In r hits -> may_count t r port meta d s (real ts))
-    /\ forall r, may_count t r port meta d s (real ts) -> exists r', In r' hits /\ alike r r'.
+    (forall r, In r hits -> selects t r port meta ts)
+    /\ forall r, selects t r port meta ts -> exists r', In r' hits /\ alike r r'.
 
   Lemma in_table_sound port meta ts : forall t hits,
     in_table (rules_of_port port t) meta (vids ts xc) (pcps ts) dc xc = Known hits ->
     table_hits t hits port meta ts.
   Proof.
     induction t as [|l t IH]; intros hits; cbn [rules_of_port map in_table].
-    { intros Result. injection Result as <-. split; [easy|]. split; [easy|].
-      intros r (higher & level & lower & Split & _). now destruct higher. }
+    { intros Result. injection Result as <-. split.
+      - intros r [<-|[]]. right. split; [|reflexivity]. now intros l r [].
+      - intros r [(higher & level & lower & Split & _)|(_ & ->)]; [now destruct higher|].
+        exists no_rule. split; [now left|easy]. }
     fold (level_of_port port l). fold (rules_of_port port t).
-    destruct (in_level (level_of_port port l) meta (vids ts xc) (pcps ts) dc xc) as [[|r0 hits0]| |]
+    destruct (in_level (level_of_port port l) meta (vids ts xc) (pcps ts) dc xc) as [hits0| |]
       eqn:Level; try discriminate; apply in_level_sound in Level as (Hits & All_hits).
-    - assert (Nothing : forall r, In r l -> matches r port meta d s (real ts) = false).
-      { intros r Member. destruct (matches r port meta d s (real ts)) eqn:Matches; [|reflexivity].
-        destruct (All_hits r Member Matches) as (r' & [] & _). }
-      intros Rest. apply IH in Rest as (Miss & Count & All_count). split; [|split].
-      + intros Empty l' r [<-|Member] In_level; [now apply Nothing|now apply (Miss Empty l')].
-      + intros r Hit. destruct (Count r Hit) as (higher & level & lower & -> & Above & Member).
-        exists (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
-        intros l' r' [<-|In_higher] In_level; [now apply Nothing|now apply (Above l')].
-      + intros r (higher & level & lower & Split & Above & Member & Matches).
-        destruct higher as [|l' higher]; injection Split as <- Split.
-        * rewrite (Nothing r Member) in Matches. discriminate.
-        * apply All_count. exists higher, level, lower. split; [easy|]. split; [|easy].
-          intros l' r' In_higher In_level. apply (Above l'); [now right|easy].
-    - intros Result. injection Result as <-. split; [easy|]. split.
-      + intros r Hit. destruct (Hits r Hit) as (Member & Matches). exists [], l, t. easy.
-      + intros r (higher & level & lower & Split & Above & Member & Matches).
-        destruct higher as [|l' higher]; injection Split as <- Split; [now apply All_hits|].
-        destruct (Hits r0 (or_introl eq_refl)) as (Member0 & Matches0).
-        rewrite (Above l r0 (or_introl eq_refl) Member0) in Matches0. discriminate.
-  Qed.
-
-  Lemma missed_not_counting t r port meta ts :
-    missed t port meta d s ts -> ~ may_count t r port meta d s ts.
-  Proof.
-    intros Missed (higher & l & lower & -> & _ & Member & Matches).
-    rewrite (Missed l r) in Matches; [discriminate| |easy]. apply in_or_app. right. now left.
+    assert (Here : forall r, In r hits0 -> selects (l :: t) r port meta ts).
+    { intros r Hit. destruct (Hits r Hit) as (Member & Matches). left. now exists [], l, t. }
+    destruct (forallb r_more hits0) eqn:More.
+    - assert (Uncertain : forall r, In r l -> certain r port meta d s (real ts) = false).
+      { intros r Member. unfold certain.
+        destruct (matches r port meta d s (real ts)) eqn:Matches; [|apply andb_false_r].
+        destruct (All_hits r Member Matches) as (r' & Hit & _ & Same).
+        rewrite forallb_forall in More. now rewrite Same, (More r' Hit). }
+      destruct (in_table (rules_of_port port t) meta (vids ts xc) (pcps ts) dc xc) as [others| |] eqn:Rest;
+        try discriminate. intros Result. injection Result as <-.
+      destruct (IH _ eq_refl) as (Selects & All_select). split.
+      + intros r Hit. apply in_app_or in Hit as [Hit|Hit]; [now apply Here|].
+        destruct (Selects r Hit) as [(higher & level & lower & -> & Above & Member)|(Missed & ->)].
+        * left. exists (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
+          intros l' r' [<-|In_higher] In_level; [now apply Uncertain|now apply (Above l')].
+        * right. split; [|reflexivity].
+          intros l' r' [<-|In_lower] In_level; [now apply Uncertain|now apply (Missed l')].
+      + intros r [(higher & level & lower & Split & Above & Member & Matches)|(Missed & ->)].
+        * destruct higher as [|l' higher]; injection Split as <- ->.
+          -- destruct (All_hits r Member Matches) as (r' & Hit & Same & _). exists r'.
+             split; [apply in_or_app; now left|easy].
+          -- destruct (All_select r) as (r' & Hit & Same).
+             { left. exists higher, level, lower. split; [reflexivity|]. split; [|easy].
+               intros l' r' In_higher In_level. apply (Above l'); [now right|easy]. }
+             exists r'. split; [apply in_or_app; now right|easy].
+        * destruct (All_select no_rule) as (r' & Hit & Same).
+          { right. split; [|reflexivity]. intros l' r' In_lower. apply Missed. now right. }
+          exists r'. split; [apply in_or_app; now right|easy].
+    - intros Result. injection Result as <-. split; [exact Here|].
+      assert (Sure : exists r, In r l /\ certain r port meta d s (real ts) = true).
+      { assert (One : exists r, In r hits0 /\ r_more r = false).
+        { clear - More. induction hits0 as [|r l IH]; [discriminate|]. cbn [forallb] in More.
+          destruct (r_more r) eqn:Uncertain; [|exists r; split; [now left|easy]].
+          destruct (IH More) as (r' & Member & Sure). exists r'. split; [now right|easy]. }
+        destruct One as (r & Hit & Certain). destruct (Hits r Hit) as (Member & Matches). exists r.
+        split; [easy|]. unfold certain. now rewrite Certain, Matches. }
+      destruct Sure as (r0 & Member0 & Certain).
+      intros r [(higher & level & lower & Split & Above & Member & Matches)|(Missed & ->)].
+      + destruct higher as [|l' higher]; injection Split as <- Split.
+        * destruct (All_hits r Member Matches) as (r' & Hit & Same & _). now exists r'.
+        * rewrite (Above l r0 (or_introl eq_refl) Member0) in Certain. discriminate.
+      + rewrite (Missed l r0 (or_introl eq_refl) Member0) in Certain. discriminate.
   Qed.
 
   (** The tables of a port, from number [from] on. *)
@@ -517,18 +541,17 @@ Section Frames.
     handle sw port dc xc l from target meta ts = Known choices ->
     all_choices choices (handled sw port d s target meta (real ts)).
   Proof.
-    assert (Miss : forall t meta ts choices, missed (nth t (tables sw) []) port meta d s (real ts) ->
-        Known [[]] = Known choices -> all_choices choices (handled sw port d s t meta (real ts))).
-    { intros t meta ts choices Missed Result. injection Result as <-. split.
-      - intros copies [<-|[]]. now apply handled_miss.
-      - intros result Other. inversion Other; subst;
-          try (exfalso; eapply missed_not_counting; eassumption).
-        exists []. split; [reflexivity|now left]. }
     induction l as [|t l IH]; intros from target meta ts choices Tables Order; cbn [handle].
-    - apply Miss. specialize (Tables (target - from)%nat).
+    - specialize (Tables (target - from)%nat).
       replace (from + (target - from))%nat with target in Tables by lia.
-      intros level r Level Rule. destruct (nth target (tables sw) []) as [|l' t']; [easy|].
-      destruct (target - from)%nat; discriminate Tables.
+      assert (Empty : nth target (tables sw) [] = []).
+      { destruct (nth target (tables sw) []); [easy|]. destruct (target - from)%nat; discriminate Tables. }
+      assert (Nothing : forall r, ~ may_count (nth target (tables sw) []) r port meta d s (real ts)).
+      { rewrite Empty. intros r (higher & level & lower & Split & _). now destruct higher. }
+      intros Result. injection Result as <-. split.
+      + intros copies [<-|[]]. apply handled_miss. rewrite Empty. now intros l r [].
+      + intros result Handled. inversion Handled; subst;
+          try (exfalso; eapply Nothing; eassumption). exists []. split; [reflexivity|now left].
     - assert (Tables' : tables_from sw port (S from) l).
       { intros i. specialize (Tables (S i)). cbn [nth] in Tables. rewrite Tables.
         now rewrite PeanoNat.Nat.add_succ_r. }
@@ -537,10 +560,7 @@ Section Frames.
       apply PeanoNat.Nat.eqb_eq in Here. subst target.
       specialize (Tables O). cbn [nth] in Tables. rewrite PeanoNat.Nat.add_0_r in Tables. subst t.
       destruct (in_table (rules_of_port port _) meta (vids ts xc) (pcps ts) dc xc) as [hits| |] eqn:Table;
-        try discriminate; apply in_table_sound in Table as (No_hit & Count & All_count).
-      destruct hits as [|r0 hits0]; [apply Miss; now apply No_hit|].
-      assert (Hit0 : In r0 (r0 :: hits0)) by now left.
-      set (hits := r0 :: hits0) in *. clearbody hits. clear No_hit hits0. cbv zeta.
+        try discriminate; apply in_table_sound in Table as (Select & All_select). cbv zeta.
       intros Collect. apply collect_sound in Collect as (Each_rule & Only_rules).
       (* All effects of a rule that is hit are known, so that these are the possible ones. *)
       assert (Performed : forall r of_rule,
@@ -574,6 +594,9 @@ Section Frames.
           [|discriminate].
         assert (Real : In (Some (real ts', map real_copy out)) (apply sw port (r_acts r) (real ts) [])).
         { rewrite Performs. now apply (in_map (real_effects x p0 rest)) in Effect. }
+        destruct (Select r Hit) as [Counts|(Missed & ->)].
+        2: { injection Known_some as <-. destruct In_some as [<-|[]]. destruct Effect as [Effect|[]].
+             injection Effect as <- <-. now apply handled_miss. }
         destruct (r_goto r) as [next|] eqn:Next.
         * destruct (Nat.ltb from next) eqn:Later; [|discriminate].
           apply PeanoNat.Nat.ltb_lt in Later. apply collect_sound in Known_some as (_ & Only_writes).
@@ -587,7 +610,7 @@ Section Frames.
           eapply handled_goto; eauto.
         * injection Known_some as <-. destruct In_some as [<-|[]]. eapply handled_end; eauto.
       + assert (Effect_known : forall r e,
-          may_count (nth from (tables sw) []) r port meta d s (real ts) ->
+          selects (nth from (tables sw) []) r port meta ts ->
           In e (apply sw port (r_acts r) (real ts) []) -> exists r' e' of_effect, alike r r'
             /\ e = real_effects x p0 rest e'
             /\ match e' with
@@ -605,7 +628,7 @@ Section Frames.
                        else Refuse
                    end
                end = Known of_effect /\ incl of_effect choices).
-        { intros r e Counts Effect. destruct (All_count r Counts) as (r' & Hit & Same).
+        { intros r e Counts Effect. destruct (All_select r Counts) as (r' & Hit & Same).
           destruct (Each_rule r' Hit) as (of_rule & Effects & In_choices).
           assert (Performs := Performed r' of_rule Effects).
           destruct Same as (Acts & Same). rewrite Acts, Performs in Effect.
@@ -615,15 +638,20 @@ Section Frames.
           exists r', e', of_effect. split; [easy|]. split; [easy|]. split; [exact Known_effect|].
           now apply incl_tran with of_rule. }
         intros result Handled. inversion Handled; subst.
-        * exfalso. eapply missed_not_counting; eauto.
+        * destruct (Effect_known no_rule (Some (real ts, []))) as (r' & e' & some & Same & Real & Known_some & Incl).
+          { right. now split. }
+          { now left. }
+          destruct e' as [(ts1, [|c1 out1])|]; try discriminate.
+          destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
+          injection Known_some as <-. exists []. split; [reflexivity|]. apply Incl. now left.
         * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In _ _ |- _ =>
-            destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
+            destruct (Effect_known _ _ (or_introl Counts) Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
           destruct e' as [(ts1, out1)|]; [|discriminate]. injection Real as -> ->.
           destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
           match goal with Last : r_goto _ = None |- _ => rewrite Last in Known_some end.
           injection Known_some as <-. exists out1. split; [reflexivity|]. apply Incl. now left.
         * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In (Some _) _ |- _ =>
-            destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
+            destruct (Effect_known _ _ (or_introl Counts) Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
           destruct e' as [(ts1, out1)|]; [|discriminate]. injection Real as -> ->.
           destruct Same as (_ & Write & Writes & Goto). rewrite <- Goto, <- Write, <- Writes in Known_some.
           match goal with Next : r_goto _ = Some _ |- _ => rewrite Next in Known_some end.
@@ -642,7 +670,7 @@ Section Frames.
         * match goal with Counts : may_count _ ?r _ _ _ _ _ |- _ =>
             assert (Some_effect : exists e, In e (apply sw port (r_acts r) (real ts) []));
             [|destruct Some_effect as (e & Effect);
-              destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & _ & Known_some & Incl)] end.
+              destruct (Effect_known _ _ (or_introl Counts) Effect) as (r' & e' & some & Same & _ & Known_some & Incl)] end.
           { apply apply_some. }
           destruct Same as (_ & _ & _ & Goto). rewrite <- Goto in Known_some.
           match goal with Next : r_goto _ = Some _ |- _ => rewrite Next in Known_some end.
@@ -650,7 +678,7 @@ Section Frames.
           destruct (Nat.ltb from t') eqn:Later; [|discriminate].
           apply PeanoNat.Nat.ltb_lt in Later. lia.
         * match goal with Counts : may_count _ _ _ _ _ _ _, Effect : In None _ |- _ =>
-            destruct (Effect_known _ _ Counts Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
+            destruct (Effect_known _ _ (or_introl Counts) Effect) as (r' & e' & some & Same & Real & Known_some & Incl) end.
           now destruct e' as [(ts1, out1)|].
   Qed.
 
@@ -1431,7 +1459,9 @@ Proof.
   induction t as [|l t IH]; [now left|].
   destruct (find (fun r => matches r port meta d s ts) l) as [r|] eqn:Hit.
   - apply find_some in Hit as (Member & Matches). right. exists r. now exists [], l, t.
-  - assert (Nothing := find_none _ _ Hit). destruct IH as [Missed|(r & higher & level & lower & -> & Above & Hits)].
+  - assert (Nothing : forall r, In r l -> certain r port meta d s ts = false).
+    { intros r Member. unfold certain. rewrite (find_none _ _ Hit r Member). apply andb_false_r. }
+    destruct IH as [Missed|(r & higher & level & lower & -> & Above & Hits)].
     + left. intros l' r [<-|Lower] Member; [now apply Nothing|now apply (Missed l')].
     + right. exists r, (l :: higher), level, lower. split; [reflexivity|]. split; [|easy].
       intros l' r' [<-|Higher] Member; [now apply Nothing|now apply (Above l')].
@@ -1486,7 +1516,8 @@ Section Any_sent.
       + apply existsb_exists in Some_hit as (r1 & Member1 & Hit). apply filter_In in Member1 as (Member1 & Port).
         destruct (matches_class r1 _ _ _ _ _) eqn:Fit in Hit; try discriminate.
         assert (Matches1 := matches_yes _ xc d x p0 rest All Cube r1 port 0 ts Port Fit).
-        rewrite (Above l r1 (or_introl eq_refl) Member1) in Matches1. discriminate.
+        assert (Sure := Above l r1 (or_introl eq_refl) Member1). unfold certain in Sure.
+        rewrite Hit, Matches1 in Sure. discriminate.
       + apply IH; [exact Passing|]. exists higher, level, lower. split; [reflexivity|]. split; [|easy].
         intros l' r' Higher In_level. apply (Above l'); [now right|easy].
   Qed.

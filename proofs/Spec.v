@@ -26,6 +26,7 @@ Inductive action :=
 Record rule := Rule {
   r_port : pattern; r_dst : pattern; r_src : pattern;
   r_vid : pattern; r_pcp : pattern; r_meta : pattern;
+  r_more : bool; (* it tests more of frames than is described here: it may match, or not *)
   r_acts : list action; r_goto : option nat;
   r_write : pattern; r_writes : list pattern (* one of these is written to the metadata *) }.
 
@@ -120,14 +121,17 @@ Fixpoint apply (sw : switch) (port : N) (acts : list action) (ts : stack) (out :
 Definition written (w : pattern) (meta : N) : N :=
   N.lor (N.ldiff meta (snd w)) (N.land (fst w) (snd w)).
 
+Definition certain (r : rule) (port meta d s : N) (ts : stack) : bool :=
+  negb (r_more r) && matches r port meta d s ts.
+
 (** One rule of a table that may count: of the highest priority that matches. *)
 Definition may_count (t : table) (r : rule) (port meta d s : N) (ts : stack) : Prop :=
   exists higher level lower, t = higher ++ level :: lower
-  /\ (forall l r', In l higher -> In r' l -> matches r' port meta d s ts = false)
+  /\ (forall l r', In l higher -> In r' l -> certain r' port meta d s ts = false)
   /\ In r level /\ matches r port meta d s ts = true.
 
 Definition missed (t : table) (port meta d s : N) (ts : stack) : Prop :=
-  forall l r, In l t -> In r l -> matches r port meta d s ts = false.
+  forall l r, In l t -> In r l -> certain r port meta d s ts = false.
 
 (** What a switch may do with a frame, from a table on. It is a relation: of rules of one priority
     that match the same frame, any may count, and so may any effects of its actions. None: it is not

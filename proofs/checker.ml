@@ -121,8 +121,8 @@ type action =
 
 type rule = { r_port : pattern; r_dst : pattern; r_src : pattern;
               r_vid : pattern; r_pcp : pattern; r_meta : pattern;
-              r_acts : action list; r_goto : int option; r_write : pattern;
-              r_writes : pattern list }
+              r_more : bool; r_acts : action list; r_goto : int option;
+              r_write : pattern; r_writes : pattern list }
 
 type table = rule list list
 
@@ -444,8 +444,10 @@ let rec patterns_eqb a b =
 let does_as a b =
   (&&)
     ((&&)
-      ((&&) (actions_eqb a.r_acts b.r_acts) (pattern_eqb a.r_write b.r_write))
-      (patterns_eqb a.r_writes b.r_writes))
+      ((&&)
+        ((&&) (actions_eqb a.r_acts b.r_acts)
+          (pattern_eqb a.r_write b.r_write))
+        (patterns_eqb a.r_writes b.r_writes)) (eqb0 a.r_more b.r_more))
     (match a.r_goto with
      | Some x -> (match b.r_goto with
                   | Some y -> eqb x y
@@ -467,15 +469,22 @@ let rec in_level l meta v p d x =
      | No -> in_level more meta v p d x
      | Unknown -> undecided r d)
 
+let no_rule =
+  { r_port = (0, 0); r_dst = (0, 0); r_src = (0, 0); r_vid = (0, 0); r_pcp =
+    (0, 0); r_meta = (0, 0); r_more = false; r_acts = []; r_goto = None;
+    r_write = (0, 0); r_writes = [] }
+
 let rec in_table t0 meta v p d x =
   match t0 with
-  | [] -> Known []
+  | [] -> Known (no_rule :: [])
   | level :: lower ->
     (match in_level level meta v p d x with
-     | Known a ->
-       (match a with
-        | [] -> in_table lower meta v p d x
-        | r :: l -> Known (r :: l))
+     | Known hits ->
+       if forallb (fun r -> r.r_more) hits
+       then (match in_table lower meta v p d x with
+             | Known others -> Known (app hits others)
+             | x0 -> x0)
+       else Known hits
      | x0 -> x0)
 
 let rec collect f = function
@@ -576,30 +585,27 @@ let rec handle sw port d x l at_table target0 meta ts =
     if eqb at_table target0
     then (match in_table t0 meta (vids ts x) (pcps ts) d x with
           | Known hits ->
-            (match hits with
-             | [] -> Known ([] :: [])
-             | _ :: _ ->
-               let from_table = fun next ts' out w ->
-                 match handle sw port d x l0 (Stdlib.Int.succ at_table) next
-                         (written w meta) ts' with
-                 | Known outs -> Known (map (app out) outs)
-                 | x0 -> x0
-               in
-               let effect_of = fun r e ->
-                 match e with
-                 | Some p ->
-                   let (ts', out) = p in
-                   (match r.r_goto with
-                    | Some next ->
-                      if ltb at_table next
-                      then collect (from_table next ts' out)
-                             (r.r_write :: r.r_writes)
-                      else Refuse
-                    | None -> Known (out :: []))
-                 | None -> Refuse
-               in
-               collect (fun r ->
-                 collect (effect_of r) (perform sw port r.r_acts ts [])) hits)
+            let from_table = fun next ts' out w ->
+              match handle sw port d x l0 (Stdlib.Int.succ at_table) next
+                      (written w meta) ts' with
+              | Known outs -> Known (map (app out) outs)
+              | x0 -> x0
+            in
+            let effect_of = fun r e ->
+              match e with
+              | Some p ->
+                let (ts', out) = p in
+                (match r.r_goto with
+                 | Some next ->
+                   if ltb at_table next
+                   then collect (from_table next ts' out)
+                          (r.r_write :: r.r_writes)
+                   else Refuse
+                 | None -> Known (out :: []))
+              | None -> Refuse
+            in
+            collect (fun r ->
+              collect (effect_of r) (perform sw port r.r_acts ts [])) hits
           | Divide p -> Divide p
           | Refuse -> Refuse)
     else handle sw port d x l0 (Stdlib.Int.succ at_table) target0 meta ts
@@ -1122,9 +1128,10 @@ let rec passing t0 v p x =
     (match find may_pass level with
      | Some r -> Some r
      | None ->
-       if existsb (fun r -> match fit r with
-                            | Yes -> true
-                            | _ -> false) level
+       if existsb (fun r ->
+            match fit r with
+            | Yes -> not r.r_more
+            | _ -> false) level
        then None
        else passing lower v p x)
 

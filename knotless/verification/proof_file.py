@@ -24,6 +24,7 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, channel_ends_of
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels
 from knotless.routing.graphs.dependencies import Edges, waiting
+from knotless.routing.vlans.host_tags import EVERYTHING_ELSE, HostTags
 from knotless.topologies.formats.switch_files import RULES
 from knotless.topologies.numbering import mac_text, mac_value
 from knotless.verification.address_classes import (
@@ -38,7 +39,11 @@ from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
 from knotless.verification.proof_failures import ProvenFailures, cut_lines
 from knotless.verification.proof_frames import SentFrames
-from knotless.verification.proof_rules import destination_patterns, not_covered
+from knotless.verification.proof_rules import (
+    destination_patterns,
+    not_covered,
+    tests_other_fields,
+)
 from knotless.verification.proof_walk import Place, channels_to
 from knotless.verification.verdict_parts import Witness
 
@@ -57,6 +62,7 @@ def proof_text(
     verdict: Outcome,
     proven: ProvenFailures | None = None,
     sent: SentFrames | None = None,
+    tags: HostTags | None = None,
 ) -> str:
     """Return the proof file of a verdict.
 
@@ -73,6 +79,9 @@ def proof_text(
     sent : SentFrames, optional
         The frames of hosts that it is about, if nothing can deadlock; by default, untagged ones
         from their own addresses.
+    tags : HostTags, optional
+        With which hosts have to send: the proof does not say that frames arrive then. Neither does
+        it if a rule matches only some frames of those that proofs do not tell apart.
 
     Raises
     ------
@@ -85,15 +94,19 @@ def proof_text(
     require_covered(state, verdict.flow_control)
     if verdict.safe and verdict.failed:
         raise ProofError("such a proof says that all is delivered, and not all is: see check")
-    lines = head_lines(verdict.flow_control, [files], sent if verdict.safe else None)
+    delivers = tags is None and not tests_more(files)
+    if not verdict.safe:
+        sent = None if tags is None else SentFrames(tags="", sources="no")
+    lines = head_lines(verdict.flow_control, [files], sent)
     if verdict.safe:
         edges = waiting(edges_of(state), verdict.flow_control)
         if proven is not None and proven.edges is not None:
             edges = proven.edges
-        lines += ["claim safe", *rank_lines(edges, state.channels), *class_lines([files])]
+        lines += ["claim safe" if delivers else "claim deadlock-free"]
+        lines += [*rank_lines(edges, state.channels), *class_lines([files])]
         lines += [] if proven is None else _failure_lines(proven, state.channels)
     else:
-        lines += ["claim cycle", *_wait_lines(state, rules, verdict)]
+        lines += ["claim cycle", *_wait_lines(state, rules, verdict, tags)]
     return "\n".join(lines) + "\n"
 
 
@@ -111,6 +124,13 @@ def reason_not_covered(files: Mapping[str, bytes]) -> str:
         if reason := not_covered(*texts):
             return f"{reason}, which {switch} has"
     return ""
+
+
+def tests_more(files: Mapping[str, bytes]) -> bool:
+    """Tell whether some rule in the files of a folder tests fields of which proofs know nothing."""
+    flows, _ = RULES
+    texts = (content.decode() for name, content in files.items() if name.endswith(flows))
+    return any(map(tests_other_fields, texts))
 
 
 def require_covered(state: ForwardingState, control: FlowControl) -> None:
@@ -248,13 +268,16 @@ def _cube_text(cube: Cube) -> str:
     return f"{mac_text(cube.value)}/{mac_text(cube.mask)}"
 
 
-def _wait_lines(state: ForwardingState, rules: FabricRules, verdict: Outcome) -> Iterator[str]:
+def _wait_lines(
+    state: ForwardingState, rules: FabricRules, verdict: Outcome, tags: HostTags | None
+) -> Iterator[str]:
     """Yield each wait of the cycle, with a frame and the channels on which it comes there."""
-    walker = _Walker(state, rules, verdict.flow_control)
+    walker = _Walker(state, rules, verdict.flow_control, tags)
     for witness in verdict.witnesses:
         source = state.fabric.hosts[state.fabric.host_index[witness.source]]
         destination = _address(state, witness.destination)
         frame = f"{source.name} {mac_text(destination)} {source.mac.lower()}"
+        frame += "".join(f" {vlan}/0" for vlan in walker.tags_of(source.name, destination))
         yield f"wait {witness.held} {witness.wanted} {frame}"
         yield f"via {' '.join([source.name, *walker.channels_of(witness, destination)])}"
 
@@ -272,17 +295,30 @@ def _address(state: ForwardingState, destination: str) -> int:
 class _Walker:
     """Follows single frames through rules, from switch to switch."""
 
-    def __init__(self, state: ForwardingState, rules: FabricRules, control: FlowControl) -> None:
-        self._state, self._rules = state, rules
+    def __init__(
+        self,
+        state: ForwardingState,
+        rules: FabricRules,
+        control: FlowControl,
+        tags: HostTags | None,
+    ) -> None:
+        self._state, self._rules, self._tags = state, rules, tags
         self._classes = control.switch_links.classes
         self._ends = channel_ends_of(state.fabric, state.channels)
+
+    def tags_of(self, host: str, destination: int) -> tuple[int, ...]:
+        """Return the VLANs, at most one, with which a host has to send to an address."""
+        if self._tags is None:
+            return ()
+        vlans = self._tags[host]
+        return (vlans.get(mac_text(destination), vlans[EVERYTHING_ELSE]),)
 
     def channels_of(self, witness: Witness, destination: int) -> list[str]:
         """Return the channels on which a frame comes to the wait of a witness."""
         state = self._state
         host = state.fabric.host_index[witness.source]
         source = mac_value(state.fabric.hosts[host].mac)
-        start = Place(*self._ends.hosts[host])
+        start = Place(*self._ends.hosts[host], self.tags_of(witness.source, destination))
         return channels_to(witness, start, lambda place: self._next(place, destination, source))
 
     def _next(self, place: Place, destination: int, source: int) -> Iterator[Place]:

@@ -25,11 +25,14 @@ from knotless.forwarding.openflow.rules import (
     SetField,
     SwitchRules,
 )
+from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric, Host
 from knotless.topologies.numbering import mac_value
 
+_TAGGED = 0x1000
 _NO_VLAN = 0xFFF
 """The mask of vlan_vid that 'untagged, or with a priority only' has, see Field."""
+_PRIORITISED = Field("vlan_vid", 0, _NO_VLAN)
 _TAG_FIELDS = ("vlan_vid", "vlan_pcp")
 
 
@@ -57,8 +60,12 @@ class SentFrames:
         return f"not covered: frames that hosts send {' or '.join(left_out)}" * bool(left_out)
 
 
-def sent_frames(fabric: Fabric, rules: FabricRules, control: FlowControl) -> SentFrames:
-    """Return which frames a proof is about, of rules with which untagged frames cannot deadlock.
+def sent_frames(
+    fabric: Fabric, rules: FabricRules, control: FlowControl, tags_of_hosts: HostTags | None = None
+) -> SentFrames:
+    """Return which frames a proof is about, of rules with which hosts' own frames cannot deadlock.
+
+    Those are untagged, or have the tags that hosts have to use.
 
     Examples
     --------
@@ -82,7 +89,10 @@ def sent_frames(fabric: Fabric, rules: FabricRules, control: FlowControl) -> Sen
     for host in fabric.hosts:
         passing = [rule for rule in admitting[host.name] if rule.actions or rule.goto is not None]
         dropping = [rule for rule in admitting[host.name] if rule not in passing]
-        if not ignore_tags and not (_covers_tags(passing) and all(map(_treats_alike, dropping))):
+        if not ignore_tags and not (
+            _covers_tags(passing, set((tags_of_hosts or {}).get(host.name, {}).values()))
+            and all(map(_treats_alike, dropping))
+        ):
             tags = tags or host.switch
         own = Field("eth_src", mac_value(host.mac))
         if not ignore_sources and not all(own in rule.match for rule in passing):
@@ -111,16 +121,26 @@ def _tests(rules: Iterable[Rule], names: Iterable[str]) -> bool:
     return any(field.name in names for rule in rules for field in rule.match)
 
 
-def _covers_tags(passing: Iterable[Rule]) -> bool:
-    """Tell whether frames with a tag are dropped unless these rules hide it from all others."""
+def _covers_tags(passing: Iterable[Rule], vlans: set[int]) -> bool:
+    """Tell whether frames with a tag are dropped, unless these rules hide it from all others.
+
+    A tag with which the host has to send, of ``vlans``, may remain if its priority is set.
+    """
     tests = set[tuple[Field, ...]]()
     for rule in passing:
         tested = tuple(field for field in rule.match if field.name in _TAG_FIELDS)
+        first = rule.actions[0] if rule.actions else None
+        if (
+            tested in {(Field("vlan_vid", _TAGGED | vlan),) for vlan in vlans}
+            and isinstance(first, SetField)
+            and first.name == "vlan_pcp"
+        ):
+            continue
         tests.add(tested)
         hides = [type(action) for action in rule.actions[:3]] == [PushVlan, SetField, SetField]
         sets = {action.name for action in rule.actions[1:3] if isinstance(action, SetField)}
         untagged = tested == (Field("vlan_vid", 0),)
-        prioritised = tested == (Field("vlan_vid", 0, _NO_VLAN),)
+        prioritised = tested == (_PRIORITISED,)
         if not untagged and not (prioritised and hides and sets == {*_TAG_FIELDS}):
             return False
     return len(tests) <= 1
@@ -134,7 +154,7 @@ def _treats_alike(dropping: Rule) -> bool:
         and field.value & (field.value if field.mask is None else field.mask)
         for field in tested
     )
-    return needs_tag or not tested
+    return needs_tag or tested in ([], [_PRIORITISED])
 
 
 def _uses_tags(held: SwitchRules) -> bool:

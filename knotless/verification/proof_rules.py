@@ -2,8 +2,9 @@
 
 The specification (``proofs/Spec.v``) has the matches and actions of our own unicast and multicast
 plans: ports, addresses, VLAN tags and metadata; tags, outputs, groups of types all, select and fast
-failover, choices of a port by a hash, and later tables. What it does not cover is named here,
-before a proof is written that nobody could check.
+failover, choices of a port by a hash, and later tables. A rule that tests other fields as well, as
+those of ARP, may match or not. What the specification does not cover is named here, before a proof
+is written that nobody could check.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ from knotless.verification.address_classes import EXACT, Cube
 _NUMBER = r"(?:0x[0-9a-f]{1,15}|[0-9]{1,18})"
 _MASKED = rf"{_NUMBER}(?:/{_NUMBER})?"
 _MAC = r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}"
+_OTHER_FIELDS = (
+    *("eth_type", "arp_op", "arp_sha", "arp_tha", "arp_spa", "arp_tpa"),
+    *("nw_src", "nw_dst", "nw_proto"),
+)
+"""Fields of which proofs know nothing."""
 _FIELDS = {
     "cookie": _NUMBER,
     "table": _NUMBER,
@@ -28,6 +34,7 @@ _FIELDS = {
     "vlan_vid": _MASKED,
     "vlan_pcp": r"[0-7]",
     "metadata": _MASKED,
+    **dict.fromkeys(_OTHER_FIELDS, r"[0-9a-fA-Fx:./]+"),
 }
 _FIELD = "(?:" + "|".join(f"{name}={value}" for name, value in _FIELDS.items()) + ")"
 _SEND = (
@@ -51,6 +58,7 @@ _GROUP = re.compile(
     rf"|ff(?:,bucket=watch_port:[0-9]+,{_BUCKET})*)"
 )
 _PRIORITY_WITHOUT_TAG = re.compile(r"vlan_pcp=(?!.*vlan_vid=0x1)")
+_MORE = re.compile(rf"\b(?:{'|'.join(_OTHER_FIELDS)})=")
 _ACTIONS = re.compile(rf"(?:{_SEND}|{_LATER}|drop)")
 _DESTINATION = re.compile(r"\beth_dst=([0-9a-fA-F:]+)(?:/([0-9a-fA-F:]+))?")
 
@@ -68,6 +76,11 @@ def not_covered(flows: str, groups: str) -> str:
         if reason
     )
     return next(reasons, "")
+
+
+def tests_other_fields(flows: str) -> bool:
+    """Tell whether some rule of a switch tests fields of which proofs know nothing."""
+    return _MORE.search(flows) is not None
 
 
 def _group_reason(line: str) -> str:

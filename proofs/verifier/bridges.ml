@@ -124,8 +124,8 @@ let read_script bridge file text =
         unreadable "an address occurs twice in a VLAN")
 
 let rule =
-  { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any; r_acts = [];
-    r_goto = None; r_write = any; r_writes = [] }
+  { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any; r_more = false;
+    r_acts = []; r_goto = None; r_write = any; r_writes = [] }
 
 (* A port with its VLANs, and the ports of a VLAN, in order of their numbers. *)
 let ports_in_order bridge =

@@ -131,7 +131,12 @@ let print folders files condition sent ~delivery failures =
      else "  - switches do what OpenFlow 1.3 says, and store a frame before they send it on;\n")
     (if condition = "under PAUSE" then "one for each link" else "one for each link and priority")
     (if bridges then ""
-     else "  - of several choices (groups, hashes, rules of one priority) a switch may take any;\n")
+     else
+       Printf.sprintf
+         "  - of several choices (groups, hashes, rules of one priority) a switch may take any%s;\n"
+         (if List.exists Folder.tests_more folders then
+            ",\n    and a rule that tests other fields, such as the EtherType, may match or not"
+          else ""))
     (if failures = [] then "" else " while they are up")
 
 (* Of a fabric of routers. *)

@@ -85,6 +85,9 @@ let sent_with folder fabric (wait : Proof_file.wait) =
 let print folder fabric condition (waits : Proof_file.wait list) =
   Printf.printf
     "checked, not proven: %s, frames can wait for each other in a cycle. The files send\n" condition;
+  if Folder.tests_more folder then
+    print_string
+      "these, whether rules that test other fields, such as the EtherType, match or not:\n";
   List.iter (fun (wait : Proof_file.wait) ->
       Printf.printf "  a frame from %s to %s%s by %s: in %s it waits for %s\n" wait.host
         (Folder.address_text folder wait.destination) (sent_with folder fabric wait) (String.concat " " wait.via)

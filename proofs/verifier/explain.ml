@@ -58,16 +58,14 @@ let rec copies walk switch held table port meta d s ts =
   | Refuse ->
     stop "%s: rules do not decide about these frames%s" (switch_name walk switch)
       (if ts = More then ", whose tags have been removed" else "")
-  | Known [] ->
-    walk.dropped <-
-      (let name = switch_name walk switch in
-       match (List.hd walk.folders).kind with
-       | Rules -> Printf.sprintf "%s: no rule of table %d matches" name table
-       | Bridges -> name ^ ": the port is not in the VLAN"
-       | Routes -> name ^ ": no route"
-       | Lids -> name ^ ": no entry");
-    [ [] ]
   | Known hits ->
+    let no_rule_text () =
+      let name = switch_name walk switch in
+      match (List.hd walk.folders).kind with
+      | Rules -> Printf.sprintf "%s: no rule of table %d matches" name table
+      | Bridges -> name ^ ": the port is not in the VLAN"
+      | Routes -> name ^ ": no route"
+      | Lids -> name ^ ": no entry" in
     let of_rule rule =
       let name = place walk switch rule in
       let of_effect = function
@@ -78,7 +76,8 @@ let rec copies walk switch held table port meta d s ts =
           let sent = List.map (fun copy -> (rule, copy)) out in
           (match rule.r_goto with
            | None ->
-             if out = [] then walk.dropped <- name ^ ": dropped";
+             if out = [] then
+               walk.dropped <- (if rule == no_rule then no_rule_text () else name ^ ": dropped");
              [ sent ]
            | Some table' when table' > table ->
              let behind write =

@@ -75,6 +75,11 @@ let hosts folder = Array.length folder.channel_names - folder.first_host
 let host_name folder host = folder.channel_names.(folder.first_host + host)
 let rules folder = Array.fold_left (fun n entries -> n + List.length entries) 0 folder.entries
 
+(* Whether a rule tests what frames do not have here. *)
+let tests_more folder =
+  let tests (entry : Openflow.entry) = entry.rule.r_more in
+  Array.exists (List.exists tests) folder.entries
+
 let address_text folder address =
   match folder.kind with
   | Routes when address <= ones 32 -> ipv4_text address
@@ -270,9 +275,9 @@ let print folder =
       List.iter (fun { Openflow.table; priority; rule = r; _ } ->
           Printf.printf
             "rule %s table %d priority %d in_port %s eth_dst %s eth_src %s vlan_vid %s vlan_pcp %s \
-             metadata %s actions %s write %s goto %s\n"
+             metadata %s more %b actions %s write %s goto %s\n"
             name table priority (pattern r.r_port) (pattern r.r_dst) (pattern r.r_src)
-            (pattern r.r_vid) (pattern r.r_pcp) (pattern r.r_meta) (actions r.r_acts)
+            (pattern r.r_vid) (pattern r.r_pcp) (pattern r.r_meta) r.r_more (actions r.r_acts)
             (String.concat "|" (List.map pattern (r.r_write :: r.r_writes)))
             (match r.r_goto with None -> "none" | Some table -> string_of_int table))
         folder.entries.(switch);

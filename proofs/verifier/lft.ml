@@ -135,8 +135,8 @@ let line_of_text (number, text) =
   (number, read)
 
 let rule =
-  { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any; r_acts = [];
-    r_goto = None; r_write = any; r_writes = [] }
+  { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any; r_more = false;
+    r_acts = []; r_goto = None; r_write = any; r_writes = [] }
 
 let is_to lid = (lid, ones 48)
 let is_port port = (port, ones 32)

@@ -105,8 +105,21 @@ let instructions_of_rule text =
 
 type entry = { table : int; priority : int; rule : rule; line : int }
 
+(* Fields that frames do not have here: a rule that tests one may match, or not. *)
+let other_fields =
+  [ "eth_type"; "arp_op"; "arp_sha"; "arp_tha"; "arp_spa"; "arp_tpa"; "nw_src"; "nw_dst"; "nw_proto" ]
+
+let is_value text =
+  text <> ""
+  && String.for_all
+       (function '0' .. '9' | 'a' .. 'f' | 'A' .. 'F' | 'x' | ':' | '.' | '/' -> true | _ -> false)
+       text
+
 let match_field rule name value =
   match name with
+  | _ when List.mem name other_fields ->
+    if not (is_value value) then unreadable "the value of %s" name;
+    { rule with r_more = true }
   | "in_port" -> { rule with r_port = (below port_limit value, ones 32) }
   | "eth_dst" -> { rule with r_dst = pattern 48 mac value }
   | "eth_src" -> { rule with r_src = pattern 48 mac value }
@@ -125,7 +138,7 @@ let entry_of_line (line, text) =
   let r_acts, r_write, r_writes, r_goto = instructions_of_rule actions in
   let matches_all =
     { r_port = any; r_dst = any; r_src = any; r_vid = any; r_pcp = any; r_meta = any;
-      r_acts; r_goto; r_write; r_writes } in
+      r_more = false; r_acts; r_goto; r_write; r_writes } in
   let pair field =
     match cut '=' field with Some pair -> pair | None -> unreadable "field %s" field in
   let fields = List.map pair (String.split_on_char ',' fields) in

@@ -90,8 +90,8 @@ let fabric_of_json top =
    arrived: addresses of a link between routers. [local]: an address of the router itself. *)
 let entries_of_line ports router (line, text) =
   let rule r_port r_dst r_acts =
-    { r_port; r_dst; r_src = any; r_vid = any; r_pcp = any; r_meta = any; r_acts; r_goto = None;
-      r_write = any; r_writes = [] } in
+    { r_port; r_dst; r_src = any; r_vid = any; r_pcp = any; r_meta = any; r_more = false; r_acts;
+      r_goto = None; r_write = any; r_writes = [] } in
   let entry priority rule = { Openflow.table = 0; priority; rule; line } in
   let port name =
     match port_number ports (router, name) with

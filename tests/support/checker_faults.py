@@ -150,6 +150,21 @@ FAULTS = (
         "match fit r with Yes => negb (drops r) | _ => false end",
     ),
     Fault(
+        "a rule that may match hides those below",
+        "if forallb r_more hits then",
+        "if match hits with [] => true | _ => false end then",
+    ),
+    Fault(
+        "in the first table a rule that may match hides those below",
+        "match fit r with Yes => negb (r_more r) | _ => false end",
+        "match fit r with Yes => true | _ => false end",
+    ),
+    Fault(
+        "a rule that may match stands for one that does",
+        " && Bool.eqb (r_more a) (r_more b)",
+        "",
+    ),
+    Fault(
         "only half of what a host chooses is admitted",
         "admitted fuel' c ts (side false x more) ++ ",
         "",

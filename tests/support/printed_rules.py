@@ -20,6 +20,12 @@ from knotless.topologies import Fabric
 BITS = {"in_port": 32, "eth_dst": 48, "eth_src": 48, "vlan_vid": 13, "vlan_pcp": 3, "metadata": 62}
 
 
+MORE = {"eth_type", "arp_op", "arp_sha", "arp_tha", "arp_spa", "arp_tpa"} | {
+    *("ipv4_src", "ipv4_dst", "ip_proto")
+}
+"""Fields that frames do not have in proofs."""
+
+
 def action_text(action: Action) -> str:
     match action:
         case Output(port):
@@ -49,7 +55,8 @@ def rule_text(switch: str, rule: Rule) -> str:
             mask = (1 << bits) - 1 if found.mask is None else found.mask
             value = found.value & mask
         words.append(f"{name} {value:#x}/{mask:#x}")
-    assert not fields
+    words.append(f"more {'true' if fields else 'false'}")
+    assert {*fields} <= MORE
     all_bits = (1 << BITS["metadata"]) - 1
     written = "0x0/0x0" if rule.metadata is None else f"{rule.metadata:#x}/{all_bits:#x}"
     words.append(f"actions {actions_text(rule.actions)} write {written}")

@@ -189,7 +189,7 @@ def test_no_file_may_differ_be_missing_or_be_new(folder: Path) -> None:
     assert judge(folder, proof) == (1, refused)
     (folder / "s5.flows").unlink()
     (folder / "tags.json").write_text("{}")
-    assert "hosts tag their frames are not covered" in judge(folder, proof).text
+    assert "hosts tag their frames, and the proof is of untagged ones" in judge(folder, proof).text
 
 
 def test_rules_of_an_unknown_switch_are_refused(folder: Path) -> None:
@@ -210,7 +210,8 @@ def test_a_switch_without_rules_is_not_one_that_drops_all(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("eth_type=0x806 actions=drop", "field eth_type is not covered"),
+        ("tp_dst=80 actions=drop", "field tp_dst is not covered"),
+        ("eth_type=_ actions=drop", "the value of eth_type"),
         ("ip,nw_dst=10.0.0.1 actions=drop", "field ip"),
         ("in_port=1,in_port=2 actions=drop", "a field occurs twice"),
         ("vlan_pcp=1 actions=drop", "vlan_pcp is matched without a tag"),

@@ -165,7 +165,7 @@ UNUSED = Field("eth_dst", 0x0200_0000_7701)
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        (with_rule(Rule(1, 9, (Field("eth_type", 0x0806), UNUSED))), "matches of eth_type"),
+        (with_rule(Rule(1, 9, (Field("in_phy_port", 2), UNUSED))), "matches of in_phy_port"),
         (with_rule(Rule(1, 9, (UNUSED,), (Output(CONTROLLER),))), "the action CONTROLLER"),
         (with_rule(Rule(1, 9, (Field("metadata", 1 << 62),))), "the match metadata="),
     ],

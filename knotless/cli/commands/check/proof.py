@@ -25,7 +25,7 @@ from knotless.topologies.formats.switch_files import FABRIC, RULES
 from knotless.verification.check import Outcome, outcome_of
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.proof_failures import ProvenFailures, proven_failures
-from knotless.verification.proof_file import proof_text, reason_not_covered
+from knotless.verification.proof_file import proof_text, reason_not_covered, tests_more
 from knotless.verification.proof_frames import SentFrames, sent_frames
 from knotless.verification.route_proof import route_proof
 from knotless.verification.subnet_proof import subnet_proof
@@ -53,7 +53,12 @@ class Proven:
     def failures(self) -> ProvenFailures | None:
         """Return the failures that the proof is about; None: nothing is claimed of failures."""
         control = self.verdict.flow_control
-        is_covered = self.verdict.safe and control.is_lossless and not self.state.first_free
+        is_covered = (
+            self.verdict.safe
+            and self.tags is None
+            and control.is_lossless
+            and not self.state.first_free
+        )
         if not is_covered or not any(
             group.watch for each in self.rules.values() for group in each.groups
         ):
@@ -64,7 +69,7 @@ class Proven:
         """Return the frames of hosts that the proof is about; None: it shows one that can wait."""
         if not self.verdict.safe or not self.verdict.flow_control.is_lossless:
             return None
-        return sent_frames(self.fabric, self.rules, self.verdict.flow_control)
+        return sent_frames(self.fabric, self.rules, self.verdict.flow_control, self.tags)
 
     def files(self) -> dict[str, bytes]:
         """Return the files of a folder with the rules."""
@@ -77,7 +82,7 @@ class WrittenProof:
 
     The folder ``is_copy`` unless it is the one that was checked. Rules that no frame of a host
     meets are not in a copy: ``left_out`` is how many. ``failures`` are those that it is about, and
-    ``sent`` the frames of hosts.
+    ``sent`` the frames of hosts. Unless it ``delivers``, it does not say that frames arrive.
     ``kind`` is what the folder has.
     """
 
@@ -87,6 +92,7 @@ class WrittenProof:
     left_out: int = 0
     failures: ProvenFailures | None = None
     sent: SentFrames | None = None
+    delivers: bool = True
     kind: str = "rules"
 
     @property
@@ -96,6 +102,8 @@ class WrittenProof:
             without = f" without {counted(self.left_out, 'rules')} for frames of switches"
             without *= self.left_out > 0
             yield f"{self.kind} of the proof, as they were read{without}: {self.rules}"
+        if not self.delivers:
+            yield "the proof does not say that frames arrive"
         if self.sent is not None and self.sent.not_covered:
             yield self.sent.not_covered
         if self.failures is None:
@@ -122,28 +130,34 @@ def write_proof(file: str, proven: Proven, folder: str | None) -> WrittenProof:
         Proofs do not cover the rules or the verdict, and nothing is written; or a file cannot be.
 
     """
-    if proven.tags is not None:
-        raise ProofError("proofs do not cover hosts that tag their frames")
     files = None if folder is None else rule_files(folder)
-    if folder is not None and files is not None and not reason_not_covered(files):
-        text, failures, sent = _text(files, proven)
+    is_covered = files is not None and not reason_not_covered(files)
+    stripped, left_out = proven, 0
+    if files is None or not is_covered or tests_more(files):
+        stripped, left_out = proven.without_unmet()
+    if folder is not None and files is not None and is_covered and not left_out:
+        text, written = _proof(file, folder, files, proven)
         write_whole(file, text, ProofError)
-        return WrittenProof(file, folder, is_copy=False, failures=failures, sent=sent)
-    proven, left_out = proven.without_unmet()
-    files = proven.files()
-    text, failures, sent = _text(files, proven)
-    copy = f"{file}.rules"
+        return written
+    files, copy = stripped.files(), f"{file}.rules"
+    text, written = _proof(file, copy, files, stripped)
     write_files({name: content.decode() for name, content in files.items()}, copy)
     write_whole(file, text, ProofError)
-    return WrittenProof(file, copy, is_copy=True, left_out=left_out, failures=failures, sent=sent)
+    return replace(written, is_copy=True, left_out=left_out)
 
 
-def _text(
-    files: Mapping[str, bytes], proven: Proven
-) -> tuple[str, ProvenFailures | None, SentFrames | None]:
-    failures, sent = proven.failures(), proven.sent()
-    text = proof_text(files, proven.state, proven.rules, proven.verdict, failures, sent)
-    return text, failures, sent
+def _proof(
+    file: str, folder: str, files: Mapping[str, bytes], proven: Proven
+) -> tuple[str, WrittenProof]:
+    """Return the text of the proof of the rules in a folder, and what is said of it."""
+    failures, sent, verdict = proven.failures(), proven.sent(), proven.verdict
+    if proven.tags is not None and sent is not None and sent.tags:
+        raise ProofError(f"proofs do not cover how {sent.tags} treats the tags of hosts")
+    text = proof_text(files, proven.state, proven.rules, verdict, failures, sent, proven.tags)
+    delivers = not verdict.safe or "\nclaim safe\n" in text
+    return text, WrittenProof(
+        file, folder, is_copy=False, failures=failures, sent=sent, delivers=delivers
+    )
 
 
 def write_imported_proof(
