@@ -33,6 +33,10 @@ class Cube(NamedTuple):
         """Tell whether both have an address."""
         return not (self.value ^ other.value) & self.mask & other.mask
 
+    def within(self, other: Cube) -> Cube:
+        """Return the addresses that both have, which are some."""
+        return Cube(self.value | other.value, self.mask | other.mask)
+
     def contains(self, other: Cube) -> bool:
         """Tell whether this one has all addresses of the other one."""
         return not self.mask & ~other.mask and self.meets(other)
@@ -101,6 +105,25 @@ def hull(cubes: Collection[Cube]) -> Cube:
     for cube in cubes:
         mask &= cube.mask & ~(cube.value ^ first)
     return Cube(first & mask, mask)
+
+
+def outside(cube: Cube) -> list[Cube]:
+    """Return cubes that have all addresses but those of one: as few as it has bits.
+
+    The first has the addresses of groups, if the cube has none.
+
+    Examples
+    --------
+    >>> outside(Cube(1, 3)) == [Cube(2, 2), Cube(0, 3)]
+    True
+
+    """
+    bits = [1 << i for i in range(ADDRESS_BITS) if cube.mask >> i & 1]
+    cubes, decided = list[Cube](), 0
+    for bit in sorted(bits, key=lambda bit: (bit == GROUPS.mask, bit), reverse=True):
+        decided |= bit
+        cubes.append(Cube((cube.value ^ bit) & decided, decided))
+    return cubes
 
 
 def coarse_classes(

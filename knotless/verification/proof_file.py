@@ -34,6 +34,7 @@ from knotless.verification.address_classes import (
     Cube,
     coarse_classes,
     hull,
+    outside,
 )
 from knotless.verification.check import Outcome
 from knotless.verification.dependencies import edges_of
@@ -240,7 +241,9 @@ def class_lines(folders: Sequence[Mapping[str, bytes]]) -> Iterator[str]:
 
     If each switch tests few of the patterns that several switches test, as where rules are ranges
     of coordinates, the addresses of hosts are one class, which the checker divides on the way.
-    Otherwise these patterns divide them at once: a class after the other takes less memory.
+    Otherwise these patterns divide them at once: a class after the other takes less memory. If some
+    test bits that all other addresses can have as well, as those of backups do, only the addresses
+    around those of hosts are divided: others are dropped before it matters.
     """
     flows, _ = RULES
     of_switch: dict[str, str] = {}
@@ -251,6 +254,13 @@ def class_lines(folders: Sequence[Mapping[str, bytes]]) -> Iterator[str]:
     shared = {pattern: switches for pattern, switches in patterns.items() if switches > 1}
     if hosts := [one for one in patterns if one.mask == EXACT and not one.meets(GROUPS)]:
         around = hull(hosts)
+        nested = (p.contains(around) or around.contains(p) for p in shared if p.meets(around))
+        if not all(nested):
+            near, own = (
+                {p.within(around) for p in some if p.meets(around)} for some in (shared, patterns)
+            )
+            others = map(AddressClass, outside(around))
+            return map(class_line, [*others, *coarse_classes(near, own, around)])
         inside = [switches for pattern, switches in shared.items() if around.contains(pattern)]
         if _SPARSE * sum(inside) < len(inside) * len(of_switch):
             chosen = {p for p in shared if not around.contains(p)} | {around}

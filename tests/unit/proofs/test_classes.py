@@ -55,6 +55,20 @@ def test_hosts_are_one_class_where_each_switch_tests_few_of_the_patterns(tmp_pat
     assert judgement.accepted, judgement.text
 
 
+def test_addresses_far_from_those_of_hosts_are_few_classes(tmp_path: Path) -> None:
+    """Rules of backups test bits of addresses that no host has as well."""
+    files = files_of_plan("mesh,3,3", protection="fast-failover")
+    folder = write_rules(tmp_path / "rules", files)
+    proof = proof_of_product(folder)
+    lines = [line for line in proof.splitlines() if line.startswith("class ")]
+    assert len(lines) < 80
+    judgement = judge(folder, proof)
+    assert judgement.accepted, judgement.text
+    for line in lines[::7]:
+        without = proof.replace(f"{line}\n", "", 1)
+        assert "not cover all addresses" in judge(folder, without).text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -14,6 +14,7 @@ from knotless.verification.address_classes import (
     Cube,
     address_classes,
     coarse_classes,
+    outside,
 )
 
 GROUPS = Cube(1 << 40, 1 << 40)
@@ -138,3 +139,15 @@ def test_the_division_of_a_grid_grows_with_rows_times_columns_only() -> None:
     columns = [Cube(column << 8, 0x0F00) for column in range(16)]
     hosts = [Cube(switch << 8 | port, EXACT) for switch in range(256) for port in (1, 2)]
     assert len(address_classes([*rows, *columns, *hosts])) == 256 + len(hosts)
+
+
+def test_what_is_outside_of_a_cube_is_in_one_cube_for_each_of_its_bits() -> None:
+    around = Cube(0x0200_0000_0001, EXACT ^ 0x1F00)
+    cubes = outside(around)
+    assert len(cubes) == 43
+    assert cubes[0] == GROUPS
+    assert sum(cube.addresses for cube in cubes) == (1 << 48) - around.addresses
+    assert not any(
+        a.meets(b) for n, a in enumerate([*cubes, around]) for b in [*cubes, around][n + 1 :]
+    )
+    assert Cube(4, 4).within(Cube(2, 3)) == Cube(6, 7)
