@@ -230,6 +230,16 @@ def test_lanes_of_all_switches_have_to_be_known(with_lanes: tuple[Path, str]) ->
     assert "no host is behind port 2" in judged(folder, proof).text
 
 
+def test_lane_15_drops(with_lanes: tuple[Path, str]) -> None:
+    folder, proof = with_lanes
+    text = (folder / "s1.lft").read_text()
+    (folder / "s1.lft").write_text(re.sub(r"(sl2vl 1 \d+ :) 0 ", r"\1 15 ", text))
+    judgement = judged(folder, proof)
+    assert judgement.status == 1
+    assert "reaches nobody" in judgement.text
+    assert ": dropped)" in judgement.text
+
+
 @pytest.mark.parametrize(
     ("kind", "values", "reason"),
     [
