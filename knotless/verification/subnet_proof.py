@@ -59,7 +59,7 @@ def _rank_lines(imported: TableFabric, tables: SubnetTables) -> Iterator[str]:
     edges = np.unique(np.concatenate([edges_of(state) for state in states]), axis=0)
     if find_cycle(edges):
         raise ProofError(
-            "such a proof is of packets to all LIDs, and those to switches' own LIDs close a cycle"
+            "proofs do not cover subnets where packets to switches' own LIDs close a cycle"
         )
     return rank_lines(edges, imported.channels)
 

@@ -148,7 +148,7 @@ def with_a_cycle_for_switches() -> Subnet:
         (with_a_lid_of_nobody, "s2 takes LID 1280 for its own, and nobody has it"),
         (
             with_a_cycle_for_switches,
-            "such a proof is of packets to all LIDs, and those to switches' own LIDs close a cycle",
+            "proofs do not cover subnets where packets to switches' own LIDs close a cycle",
         ),
     ],
 )
