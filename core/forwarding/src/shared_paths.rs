@@ -3,11 +3,16 @@
 //! Destinations that most switches treat alike share most of the paths to them. Destinations are
 //! ordered by their classes and divided into halves again and again. For each part, packets are
 //! followed as far as all switches treat its destinations alike; its halves go on from there. So a
-//! hop is visited once for many destinations. The result is that of [`crate::unicast`].
+//! hop is visited once for many destinations. Their order is such that packets meet soon, see
+//! [`by_first_met`]. The result is that of [`crate::unicast`].
 //!
 //! This is done only if each packet takes a single path and arrives. Otherwise nothing is found
 //! here: packets are to be followed for one destination after the other.
 
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use crate::fabric::Fabric;
 use crate::found::{Edges, Found};
 use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
@@ -65,6 +70,38 @@ pub(crate) struct SharedPaths<'a, B> {
     differs: Vec<bool>,
 }
 
+/// All switches: those without hosts, the nearer to hosts first, then those with hosts.
+///
+/// Packets meet on their way up a fat-tree, whatever the pod of their destination. So destinations
+/// are to be divided first where lower switches tell them apart, then where higher ones do; if pods
+/// came first, the packets of all hosts would be followed to each pod for itself.
+fn by_first_met(fabric: &Fabric) -> Vec<usize> {
+    let mut leaving = vec![Vec::new(); fabric.switches()];
+    for channel in 0..fabric.channels() as u32 {
+        leaving[fabric.leaves(channel).0 as usize].push(fabric.enters(channel).0 as usize);
+    }
+    let mut is_met = vec![false; fabric.switches()];
+    let mut waiting = VecDeque::new();
+    for host in 0..fabric.hosts() as u32 {
+        let switch = fabric.enters(fabric.host_channel(host)).0 as usize;
+        if !std::mem::replace(&mut is_met[switch], true) {
+            waiting.push_back(switch);
+        }
+    }
+    let with_hosts: Vec<usize> = (0..fabric.switches()).filter(|&at| is_met[at]).collect();
+    let mut order = Vec::with_capacity(fabric.switches());
+    while let Some(switch) = waiting.pop_front() {
+        for &next in &leaving[switch] {
+            if !std::mem::replace(&mut is_met[next], true) {
+                order.push(next);
+                waiting.push_back(next);
+            }
+        }
+    }
+    order.extend(with_hosts);
+    order
+}
+
 impl<'a, B: Behaviour> SharedPaths<'a, B> {
     pub fn new(state: &'a mut State, behaviour: &'a mut B) -> Self {
         Self {
@@ -104,7 +141,12 @@ impl<'a, B: Behaviour> SharedPaths<'a, B> {
         let mut all: Vec<Destinations> =
             receiver_classes(self.state).into_iter().map(destinations).collect();
         let rows = self.state.classes();
-        all.sort_by(|a, b| rows.row(a.row).cmp(rows.row(b.row)));
+        let order = by_first_met(&self.state.fabric);
+        all.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|of| rows.row(of.row));
+            let mut classes = order.iter().map(|&switch| a[switch].cmp(&b[switch]));
+            classes.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
+        });
         if !all.is_empty() && !self.follow(&all, flows) {
             return None;
         }
