@@ -174,7 +174,8 @@ def of_plan(
         intermediate : (switches,) uint32, the intermediate that each switch is, or is part of;
         kind, rises : (channels,) uint8 and (kinds, kinds) bool, whether packets move from virtual
         channel 0 to the next one and so on, from a channel of one kind to one of another; or
-    table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
+    table_vlan, next_hop : (tables,) uint16, and the NextHops of these tables;
+    columns : (switches,) int32, the column of each switch, -1 without one; by default its number;
     first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
     changes : (changes, 4) int32, channel before, channel after, priority before and after.
 

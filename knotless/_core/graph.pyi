@@ -110,7 +110,7 @@ class Channels:
 
     def dimension_order_tables(
         self, dims: Ints, wrap: bool, at: Ints, table: Ints, spread: bool, dateline: bool
-    ) -> tuple[Ints, Ints, Ints, NDArray[np.uint8]]:
+    ) -> tuple[NextHops, Ints, Ints, NDArray[np.uint8]]:
         """Return the tables of dimension-order routing.
 
         ``at`` and ``table`` are the switch and the table of each row. Returns the next hops
@@ -126,13 +126,34 @@ class Channels:
     def total_hops(self, senders: Ints, receivers: Ints) -> int:
         """Return the sum of shortest-path hops; the arguments are the hosts of each switch."""
 
+class NextHops:
+    """Next hops of tables; destinations that a switch treats alike in all tables are kept once.
+
+    A column is a destination. Entries are channels; -1: there is none.
+    """
+
+    shape: tuple[int, int, int]
+    """The number of tables, of switches and of columns."""
+
+    def __init__(self, array: Ints) -> None:
+        """Take the next hops from an array (tables, switches, columns)."""
+
+    def __len__(self) -> int:
+        """Return the number of tables."""
+
+    def get(self, table: int, switch: int, column: int) -> int:
+        """Return the channel to take, or -1; IndexError if there is no such entry."""
+
+    def array(self) -> Ints:
+        """Return all next hops, written out as (tables, switches, columns)."""
+
 class Tables:
     """Next-hop tables and the rows that use them: see ``knotless.routing.routes.TableRoutes``."""
 
     def __init__(
         self,
         channels: Channels,
-        next_hop: Ints,
+        next_hop: NextHops,
         at: Ints,
         table: Ints,
         first_priority: NDArray[np.uint8],
@@ -220,7 +241,7 @@ class StateGraph:
 
     def balanced_tables(
         self, rank_class: Ints, switch: Ints, host_count: Ints, receivers: Ints, rounds: int
-    ) -> tuple[tuple[Ints, NDArray[np.uint8], Ints] | None, bool]:
+    ) -> tuple[tuple[NextHops, NDArray[np.uint8], Ints] | None, bool]:
         """Return the same paths as tables, one for each rank class, and whether there was a choice.
 
         The tables are next hops (tables, switches, columns), a column for each switch with hosts;
@@ -230,7 +251,7 @@ class StateGraph:
 
     def counted_tables(
         self, level: Ints, number: NDArray[np.int64], receives: Mask, tables: int
-    ) -> Ints:
+    ) -> NextHops:
         """Return (tables, switches, columns): next hops chosen by the digits of ``number``.
 
         Each switch that receives has a column, in their order.

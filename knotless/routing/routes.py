@@ -85,7 +85,7 @@ class TableRoutes:
         The switch of each row's hosts.
     table : array of int32, shape (rows,)
         The table that each row uses.
-    next_hop : array of int32, shape (tables, switches, columns)
+    next_hop : NextHops, shape (tables, switches, columns)
         The output channel of the switch towards the destination; -1 if there is none and at the
         destination.
     first_priority : array of uint8, shape (tables, destination switches)
@@ -105,7 +105,7 @@ class TableRoutes:
     fabric_channels: Channels
     switch: Ints
     table: Ints
-    next_hop: Ints
+    next_hop: core.NextHops
     first_priority: Priorities
     changes: Ints
     tree_channels: Ints
@@ -116,9 +116,9 @@ class TableRoutes:
         """Return the same with a column for each switch."""
         if self.columns is None:
             return self
-        taken = np.take(self.next_hop, self.columns, axis=2)
-        next_hop = np.where(self.columns >= 0, taken, np.int32(-1))
-        return replace(self, next_hop=np.ascontiguousarray(next_hop), columns=None)
+        taken = np.take(self.next_hop.array(), self.columns, axis=2)
+        next_hop = np.ascontiguousarray(np.where(self.columns >= 0, taken, np.int32(-1)))
+        return replace(self, next_hop=core.NextHops(next_hop), columns=None)
 
     def written_out(self) -> ExplicitRoutes:
         """Return the same paths, written out; PlanError if they need more memory than is free."""
@@ -174,13 +174,13 @@ class TableRoutes:
         column = destination if self.columns is None else int(self.columns[destination])
         if column < 0:
             return []
-        next_hop, head = self.next_hop[self.table[row], :, column], self.fabric_channels.head
-        channel = int(next_hop[self.switch[row]])
-        priority = int(self.first_priority[self.table[row], destination])
+        table, head = int(self.table[row]), self.fabric_channels.head
+        channel = self.next_hop.get(table, int(self.switch[row]), column)
+        priority = int(self.first_priority[table, destination])
         hops = []
         while channel >= 0:
             hops.append((channel, priority))
-            next_channel = int(next_hop[head[channel]])
+            next_channel = self.next_hop.get(table, int(head[channel]), column)
             priority = self._change_of.get((channel, next_channel, priority), priority)
             channel = next_channel
         return hops
@@ -241,10 +241,11 @@ def common_routes(old: Routes, new: Routes) -> Routes | None:
         old, new = old.expanded(), new.expanded()
         if old.next_hop.shape != new.next_hop.shape:
             return None
-        hops = np.where(old.next_hop == new.next_hop, old.next_hop, -1)
+        hops = old.next_hop.array()
+        hops[hops != new.next_hop.array()] = -1
         return replace(
             old,
-            next_hop=hops.astype(old.next_hop.dtype),
+            next_hop=core.NextHops(hops),
             changes=np.concatenate([old.changes, new.changes]),  # the last one counts
             tree_channels=trees,
         )

@@ -203,7 +203,7 @@ impl Planned {
                         choices.between(switches, at, to).iter().map(|&over| u32::from(over)),
                     );
                 }
-                NextHops::Tables(tables) => tables.extend_key(at, to, &mut key),
+                NextHops::Tables(tables) => key.push(tables.class(at, to).into()),
             }
             for row in rows.iter().flat_map(|&row| self.plan.rows_of(row)) {
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);

@@ -1,5 +1,9 @@
 //! The next hops of tables, one for each VLAN: what a plan with next-hop tables has at each switch.
 
+use std::sync::Arc;
+
+use graph::next_hops::NextHops;
+
 use crate::fabric::Fabric;
 
 /// In place of a destination's column: no host is there.
@@ -8,118 +12,61 @@ const NO_COLUMN: u32 = u32::MAX;
 const NO_TABLE: u16 = u16::MAX;
 
 /// The next hops to each switch that has hosts, in each VLAN.
-///
-/// A next hop is 0, or the place of its channel among those that leave the switch, from 1: mostly one
-/// byte. Those of all VLANs at one switch lie next to each other.
 #[derive(Debug)]
 pub struct TableHops {
-    tables: usize,
+    next_hops: Arc<NextHops>,
     /// By VLAN: its table.
     table_of: Vec<u16>,
     /// By destination switch: its column.
     column_of: Vec<u32>,
-    /// By switch: where the channels that leave it begin in `leaving`; at last, their number.
-    first: Vec<u32>,
-    leaving: Vec<u32>,
-    places: Places,
-}
-
-/// (columns, switches, tables).
-#[derive(Debug)]
-enum Places {
-    Narrow(Vec<u8>),
-    Wide(Vec<u16>),
 }
 
 impl TableHops {
-    /// Takes the next hops from `next_hop` (tables, switches, columns): channels, -1 where there is
-    /// none. None if a channel does not leave the switch.
+    /// Takes the tables of some VLANs; None if a channel does not leave its switch.
     ///
     /// `vlans` are those of the tables; `wanted` has the column of each destination switch that has
     /// hosts.
+    ///
+    /// # Panics
+    /// There are not as many VLANs as tables, or a column is not there.
     pub fn new(
         fabric: &Fabric,
         vlans: &[u16],
         wanted: &[Option<usize>],
-        next_hop: &[i32],
+        next_hops: Arc<NextHops>,
     ) -> Option<Self> {
-        let switches = fabric.switches();
-        let mut by_switch: Vec<Vec<u32>> = vec![Vec::new(); switches];
-        let mut place_of = Vec::with_capacity(fabric.channels());
-        for channel in 0..fabric.channels() as u32 {
-            let of_switch = &mut by_switch[fabric.leaves(channel).0 as usize];
-            of_switch.push(channel);
-            place_of.push(u16::try_from(of_switch.len()).ok()?);
+        assert_eq!(vlans.len(), next_hops.tables(), "each table has a VLAN");
+        assert!(wanted.iter().flatten().all(|&column| column < next_hops.width()));
+        for at in 0..fabric.switches() {
+            let leaves = |&channel: &u32| fabric.known_end(channel) == Some(at as u32);
+            let mut channels = next_hops.of_switch(at).iter().flat_map(|&of| u32::try_from(of));
+            if !channels.all(|channel| leaves(&channel)) {
+                return None;
+            }
         }
-        let mut first = vec![0];
-        by_switch.iter().for_each(|of| first.push(first[first.len() - 1] + of.len() as u32));
         let mut table_of = vec![NO_TABLE; vlans.iter().max().map_or(0, |&max| max.into()) + 1];
         for (table, &vlan) in (0..).zip(vlans) {
             table_of[usize::from(vlan)] = table;
         }
-        let mut columns: Vec<usize> = Vec::new();
-        let mut column_of = vec![NO_COLUMN; switches];
-        for (column_of, &wanted) in column_of.iter_mut().zip(wanted) {
-            let Some(column) = wanted else { continue };
-            *column_of = columns.len() as u32;
-            columns.push(column);
-        }
-        let width = next_hop.len() / (vlans.len() * switches).max(1);
-        let size = columns.len() * switches * vlans.len();
-        let mut places = match by_switch.iter().map(Vec::len).max() {
-            Some(256..) => Places::Wide(vec![0; size]),
-            _ => Places::Narrow(vec![0; size]),
-        };
-        for at in 0..switches {
-            for table in 0..vlans.len() {
-                let of_table = &next_hop[(table * switches + at) * width..][..width];
-                for (column, &to) in columns.iter().enumerate() {
-                    let Ok(channel) = u32::try_from(of_table[to]) else { continue };
-                    if fabric.known_end(channel)? as usize != at {
-                        return None;
-                    }
-                    let place = (column * switches + at) * vlans.len() + table;
-                    match &mut places {
-                        Places::Narrow(places) => {
-                            places[place] = place_of[channel as usize] as u8;
-                        }
-                        Places::Wide(places) => places[place] = place_of[channel as usize],
-                    }
-                }
-            }
-        }
-        let leaving = by_switch.concat();
-        Some(Self { tables: vlans.len(), table_of, column_of, first, leaving, places })
-    }
-
-    /// Where the next hops at a switch to another start; None: that one has no hosts.
-    fn start(&self, at: u32, to: u32) -> Option<usize> {
-        let column = self.column_of[to as usize];
-        let switches = self.column_of.len();
-        let start = || (column as usize * switches + at as usize) * self.tables;
-        (column != NO_COLUMN).then(start)
+        let column = |of: &Option<usize>| of.map_or(NO_COLUMN, |column| column as u32);
+        Some(Self { next_hops, table_of, column_of: wanted.iter().map(column).collect() })
     }
 
     /// The next hop at a switch to another.
     #[inline]
     pub(crate) fn get(&self, vlan: u16, at: u32, to: u32) -> Option<u32> {
         let table = *self.table_of.get(usize::from(vlan)).filter(|&&table| table != NO_TABLE)?;
-        let place = self.start(at, to)? + usize::from(table);
-        let hop = match &self.places {
-            Places::Narrow(places) => places[place].into(),
-            Places::Wide(places) => u32::from(places[place]),
-        };
-        Some(self.leaving[(self.first[at as usize] + hop.checked_sub(1)?) as usize])
+        let column = self.column_of[to as usize];
+        if column == NO_COLUMN {
+            return None;
+        }
+        self.next_hops.get(table.into(), at as usize, column as usize).try_into().ok()
     }
 
-    /// Adds the next hops at a switch to another, which has hosts, to a key: of all tables.
-    pub(crate) fn extend_key(&self, at: u32, to: u32, key: &mut Vec<u32>) {
-        let Some(start) = self.start(at, to) else { return };
-        let range = start..start + self.tables;
-        match &self.places {
-            Places::Narrow(places) => key.extend(places[range].iter().map(|&of| u32::from(of))),
-            Places::Wide(places) => key.extend(places[range].iter().map(|&of| u32::from(of))),
-        }
+    /// The class of a switch, which has hosts, at another: those of one class have the same next
+    /// hops there in all VLANs.
+    pub(crate) fn class(&self, at: u32, to: u32) -> u16 {
+        self.next_hops.classes(at as usize)[self.column_of[to as usize] as usize]
     }
 }
 
@@ -136,33 +83,35 @@ mod tests {
     }
 
     #[test]
-    fn next_hops_are_the_same_in_one_byte_and_in_two() {
-        for leaves in [2, 255, 256, 300] {
-            let fabric = star(leaves);
-            let switches = leaves as usize + 1;
-            let mut wanted = vec![None; switches];
-            (wanted[1], wanted[leaves as usize]) = (Some(1), Some(leaves as usize));
-            // In VLAN 7 to the first host, in VLAN 3 to the second one.
-            let mut next_hop = vec![-1; 2 * switches * switches];
-            for at in 0..switches {
-                let up = 2 * at as i32 - 1;
-                next_hop[at * switches + 1] = if at == 0 { 0 } else { up };
-                let last = if at == 0 { 2 * leaves as i32 - 2 } else { up };
-                next_hop[(switches + at) * switches + leaves as usize] = last;
-            }
-            let hops = TableHops::new(&fabric, &[7, 3], &wanted, &next_hop).expect("they fit");
-            assert_eq!(matches!(hops.places, Places::Narrow(_)), leaves < 256, "{leaves}");
-            for at in 0..=leaves {
+    fn vlans_have_the_next_hops_of_their_tables() {
+        let leaves = 3;
+        let fabric = star(leaves);
+        let switches = leaves as usize + 1;
+        // In VLAN 7 to the first host, in VLAN 3 to the last one.
+        let mut next_hop = vec![-1; 2 * switches * switches];
+        for at in 0..switches {
+            let up = 2 * at as i32 - 1;
+            next_hop[at * switches + 1] = if at == 0 { 0 } else { up };
+            let last = if at == 0 { 2 * leaves as i32 - 2 } else { up };
+            next_hop[(switches + at) * switches + leaves as usize] = last;
+        }
+        let hops = |array: &[i32], wanted: &[Option<usize>]| {
+            let next_hops = NextHops::from_array(array, (2, switches, switches)).expect("it fits");
+            TableHops::new(&fabric, &[7, 3], wanted, Arc::new(next_hops))
+        };
+        let wanted = [None, Some(1), None, Some(3)];
+        let made = hops(&next_hop, &wanted).expect("channels leave their switches");
+        for at in 0..=leaves {
+            for to in [1, leaves] {
                 for (vlan, table) in [(7, 0), (3, 1)] {
-                    for to in [1, leaves] {
-                        let place = (table * switches + at as usize) * switches + to as usize;
-                        assert_eq!(hops.get(vlan, at, to), u32::try_from(next_hop[place]).ok());
-                    }
+                    let place = (table * switches + at as usize) * switches + to as usize;
+                    assert_eq!(made.get(vlan, at, to), u32::try_from(next_hop[place]).ok());
                 }
             }
-            assert_eq!([hops.get(4, 0, 1), hops.get(4000, 0, 1), hops.get(7, 0, 0)], [None; 3]);
-            next_hop[1] = 1;
-            assert!(TableHops::new(&fabric, &[7, 3], &wanted, &next_hop).is_none());
+            assert_ne!(made.class(at, 1), made.class(at, leaves));
         }
+        assert_eq!([made.get(4, 0, 1), made.get(4000, 0, 1), made.get(7, 0, 0)], [None; 3]);
+        next_hop[1] = 1;
+        assert!(hops(&next_hop, &wanted).is_none());
     }
 }

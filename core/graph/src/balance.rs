@@ -6,10 +6,10 @@
 //! before. In further rounds each tree is removed and chosen again, given the loads of all
 //! others, unless all channels already carry the same load.
 
-use crate::columns::Columns;
 use crate::error::{long, Malformed};
 use crate::follow::{longest, Paths};
 use crate::limits::PRIORITIES;
+use crate::next_hops::{ByColumn, NextHops};
 use crate::rows::Rows;
 use crate::states::{Search, StateGraph, FAR};
 
@@ -59,9 +59,9 @@ pub struct Task<'a> {
 /// Next-hop tables of chosen paths.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Made {
-    /// `[rank class][switch][column]`: the channel to take, -1 where no path of the class passes.
-    /// Each switch that has hosts is a column, in their order.
-    pub next_hop: Vec<i32>,
+    /// The next hops of each rank class, -1 where no path of the class passes. Each switch that has
+    /// hosts is a column, in their order.
+    pub next_hop: NextHops,
     /// `[rank class][destination]`: the priority on the first channel.
     pub first_priority: Vec<u8>,
     /// Where priorities change, sorted: channel before, channel after, priority before, after.
@@ -96,7 +96,10 @@ pub fn paths(task: Task<'_>, max_hops: usize) -> Result<Paths, Refusal> {
 /// which the next priority depends.
 pub fn tables(task: Task<'_>) -> Result<(Option<Made>, bool), Refusal> {
     let rank_classes = task.checked()?;
-    let mut writer = is_by_priority(task.graph).then(|| Writer::new(task, rank_classes));
+    let mut writer = match is_by_priority(task.graph) {
+        true => Some(Writer::new(task, rank_classes)?),
+        false => None,
+    };
     let mut class = 0;
     let is_choice = task.choose(|destination, walks, tree, rows| {
         writer = writer.take().and_then(|mut writer| {
@@ -206,7 +209,7 @@ impl Task<'_> {
 /// Tables that are being written, one destination after the other.
 struct Writer<'a> {
     graph: &'a StateGraph,
-    columns: Columns,
+    columns: ByColumn,
     first_priority: Vec<u8>,
     changes: Vec<[i32; 4]>,
     /// By place: whether a path of the class passes.
@@ -214,16 +217,16 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(task: Task<'a>, rank_classes: usize) -> Self {
+    fn new(task: Task<'a>, rank_classes: usize) -> Result<Self, Malformed> {
         let (graph, switches) = (task.graph, task.receivers.len());
         let width = task.receivers.iter().filter(|&&hosts| hosts > 0).count();
-        Self {
+        Ok(Self {
             graph,
-            columns: Columns::new(rank_classes, switches, width),
+            columns: ByColumn::new(rank_classes, switches, width)?,
             first_priority: vec![0; rank_classes * switches],
             changes: Vec::new(),
             passed: Vec::new(),
-        }
+        })
     }
 
     /// Writes the paths of a rank class to a destination; false if no table can hold them.
@@ -253,7 +256,8 @@ impl<'a> Writer<'a> {
             let Some(edge) = edge_at(place).filter(|_| self.passed[place]) else { continue };
             self.passed[edge.to as usize] = true;
             let switch = self.graph.switch[walks.states[place] as usize] as usize;
-            let known = self.columns.replace(class, switch, edge.channel as i32);
+            let hop = &mut self.columns.at(switch)[class];
+            let known = std::mem::replace(hop, edge.channel as i32);
             if known != -1 && known != edge.channel as i32 {
                 return false;
             }
@@ -485,11 +489,11 @@ mod tests {
     fn tables_hold_what_paths_pass_and_no_more() {
         let graph = triangle().graph();
         let (all, is_choice) = made(&graph, &[0, 1, 2], &[1, 1, 1]);
-        assert_eq!(all.expect("they fit").next_hop, [-1, 0, 1, 2, -1, 3, 4, 5, -1]);
+        assert_eq!(all.expect("they fit").next_hop.to_array(), [-1, 0, 1, 2, -1, 3, 4, 5, -1]);
         assert!(!is_choice);
         // From 0 to 2 alone: one column, and nothing at 1.
         let (one, _) = made(&graph, &[0], &[0, 0, 1]);
-        assert_eq!(one.expect("they fit").next_hop, [1, -1, -1]);
+        assert_eq!(one.expect("they fit").next_hop.to_array(), [1, -1, -1]);
     }
 
     #[test]
@@ -500,7 +504,7 @@ mod tests {
         let graph = StateGraph::new(&[0, 1, 2, 1], &[0; 4], &start, edges, 3).expect("sound");
         assert_eq!(made(&graph, &[0, 1], &[0, 0, 1]), (None, false));
         let (from_0, _) = made(&graph, &[0], &[0, 0, 1]);
-        assert_eq!(from_0.expect("they fit").next_hop, [0, 2, -1]);
+        assert_eq!(from_0.expect("they fit").next_hop.to_array(), [0, 2, -1]);
         // Channel 1 leads to two states with one priority.
         let edges: Edges<'_> = (&[0, 0], &[1, 3], &[1, 1]);
         let graph = StateGraph::new(&[0, 1, 2, 1], &[0; 4], &start, edges, 3).expect("sound");

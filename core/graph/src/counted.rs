@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::columns::Columns;
 use crate::error::{long, Malformed};
-use crate::states::{Search, StateGraph, FAR};
+use crate::next_hops::{ByColumn, NextHops};
+use crate::states::{Search, StateGraph};
 
 /// Numbers grow no larger: further digits are 0.
 const MOST: i64 = 1 << 40;
@@ -35,7 +35,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Next-hop tables `[table][switch][column]` to the switches that `receives` marks, each a column.
+/// Next-hop tables to the switches that `receives` marks, each a column.
 ///
 /// `graph` has paths that rise by `level` (of each switch), then fall. Where several edges of
 /// shortest walks leave a switch, a digit of the destination's `number` plus that of the table
@@ -53,7 +53,7 @@ pub fn tables(
     number: &[i64],
     receives: &[bool],
     tables: usize,
-) -> Result<Vec<i32>, Refusal> {
+) -> Result<NextHops, Refusal> {
     let switches = graph.start.len();
     long("level", level.len(), switches)?;
     long("number", number.len(), switches)?;
@@ -61,33 +61,71 @@ pub fn tables(
     if level.iter().any(|&level| level < 0) || number.iter().any(|&number| number < 0) {
         return Err(Malformed("a level or number is below 0".into()).into());
     }
-    let ways = Ways::new(graph, level, receives)?;
+    let mut walks = Walks::new(graph, level);
+    let ways = Ways::new(&mut walks, receives);
     let tables = if ways.is_choice { tables } else { 1 };
     let destinations: Vec<usize> =
         (0..switches).filter(|&destination| receives[destination]).collect();
-    let mut columns = Columns::new(tables, switches, destinations.len());
-    let mut search = Search::new(graph);
-    let mut shortest_edges = Vec::new();
+    let mut columns = ByColumn::new(tables, switches, destinations.len())?;
     for &destination in &destinations {
-        search.towards(graph, destination);
+        walks.search.towards(graph, destination);
         for switch in 0..switches {
-            shortest_edges.clear();
-            shortest_edges.extend(shortest_edges_from(graph, &search, switch));
-            if shortest_edges.is_empty() {
-                continue;
+            walks.leave(switch);
+            if walks.edges.is_empty() && receives[switch] && switch != destination {
+                return Err(Refusal::Apart(destination, switch));
             }
-            let rises = is_rising(graph, level, shortest_edges[0]);
-            let digit = level[switch] as usize;
-            let divisor = ways.divisors[if rises { digit } else { digit.saturating_sub(2) }];
-            for table in 0..tables {
-                let digit = (number[destination] + table as i64) / divisor % (1 << 20);
-                let edge = shortest_edges[digit as usize % shortest_edges.len()];
-                columns.replace(table, switch, graph.channel[edge]);
+            let hops = columns.at(switch);
+            match walks.edges[..] {
+                [] => {}
+                [only] => hops.fill(graph.channel[only]),
+                ref edges => {
+                    let digit = level[switch] as usize;
+                    let rises = walks.rises[edges[0]];
+                    let divisor =
+                        ways.divisors[if rises { digit } else { digit.saturating_sub(2) }];
+                    let (mut digit, mut rest) =
+                        (number[destination] / divisor, number[destination] % divisor);
+                    for hop in hops {
+                        *hop = graph.channel[edges[digit as usize % (1 << 20) % edges.len()]];
+                        rest += 1;
+                        if rest == divisor {
+                            (digit, rest) = (digit + 1, 0);
+                        }
+                    }
+                }
             }
         }
         columns.end_column();
     }
     Ok(columns.finished())
+}
+
+/// Shortest walks to one destination after another.
+struct Walks<'a> {
+    graph: &'a StateGraph,
+    level: &'a [i32],
+    /// Whether each edge leads to a higher level.
+    rises: Vec<bool>,
+    search: Search,
+    /// The edges that [`Self::leave`] has found last.
+    edges: Vec<usize>,
+}
+
+impl<'a> Walks<'a> {
+    fn new(graph: &'a StateGraph, level: &'a [i32]) -> Self {
+        let at = |&state: &i32| level[graph.switch[state as usize] as usize];
+        let ends = graph.tail.iter().zip(&graph.head);
+        let rises = ends.map(|(tail, head)| at(head) > at(tail)).collect();
+        Self { graph, level, rises, search: Search::new(graph), edges: Vec::new() }
+    }
+
+    /// Sets `edges` to those of shortest walks that leave the start of a switch.
+    fn leave(&mut self, switch: usize) {
+        let state = self.graph.start[switch] as usize;
+        let leaving = self.graph.leaving(state);
+        self.edges.clear();
+        self.edges.extend(leaving.filter(|&edge| self.search.is_shortest(self.graph, state, edge)));
+    }
 }
 
 /// How many ways up there are.
@@ -99,22 +137,29 @@ struct Ways {
 }
 
 impl Ways {
-    fn new(graph: &StateGraph, level: &[i32], receives: &[bool]) -> Result<Self, Refusal> {
-        let mut most = vec![1; level.iter().max().map_or(0, |&top| top as usize + 1)];
+    fn new(walks: &mut Walks<'_>, receives: &[bool]) -> Self {
+        let (graph, level) = (walks.graph, walks.level);
+        let levels = level.iter().max().map_or(0, |&top| top as usize + 1);
+        // The most edges up that a switch of each level has: no more are on shortest walks.
+        let mut possible = vec![1; levels];
+        for (switch, &level) in level.iter().enumerate() {
+            let edges = graph.leaving(graph.start[switch] as usize);
+            let up = edges.filter(|&edge| walks.rises[edge]).count() as i64;
+            possible[level as usize] = up.max(possible[level as usize]);
+        }
+        let mut most = vec![1; levels];
         let mut is_choice = false;
-        let mut search = Search::new(graph);
-        for destination in 0..receives.len() {
-            search.towards(graph, destination);
-            for switch in 0..receives.len() {
-                let far = search.hops[graph.start[switch] as usize] == FAR;
-                if far && receives[destination] && receives[switch] {
-                    return Err(Refusal::Apart(destination, switch));
-                }
-                let count = shortest_edges_from(graph, &search, switch).count();
-                is_choice |= receives[destination] && count > 1;
-                let rises = |&edge: &usize| is_rising(graph, level, edge);
-                let up = shortest_edges_from(graph, &search, switch).filter(rises).count() as i64;
-                let most = &mut most[level[switch] as usize];
+        for (destination, &receives) in receives.iter().enumerate() {
+            // Mostly the walks to the first destinations show it all.
+            if is_choice && most == possible {
+                break;
+            }
+            walks.search.towards(graph, destination);
+            for (switch, &level) in level.iter().enumerate() {
+                walks.leave(switch);
+                is_choice |= receives && walks.edges.len() > 1;
+                let up = walks.edges.iter().filter(|&&edge| walks.rises[edge]).count() as i64;
+                let most = &mut most[level as usize];
                 *most = up.max(*most);
             }
         }
@@ -122,22 +167,6 @@ impl Ways {
         for above in 1..divisors.len() {
             divisors[above] = MOST.min(divisors[above - 1] * most[above - 1]);
         }
-        Ok(Self { divisors, is_choice })
+        Self { divisors, is_choice }
     }
-}
-
-/// The edges of shortest walks that leave the start of a switch.
-fn shortest_edges_from<'a>(
-    graph: &'a StateGraph,
-    search: &'a Search,
-    switch: usize,
-) -> impl Iterator<Item = usize> + 'a {
-    let state = graph.start[switch] as usize;
-    graph.leaving(state).filter(move |&edge| search.is_shortest(graph, state, edge))
-}
-
-fn is_rising(graph: &StateGraph, level: &[i32], edge: usize) -> bool {
-    let [tail, head] =
-        [graph.tail[edge], graph.head[edge]].map(|state| graph.switch[state as usize]);
-    level[head as usize] > level[tail as usize]
 }

@@ -2,6 +2,7 @@
 
 use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
+use crate::next_hops::{BySwitch, NextHops};
 
 /// A mesh or torus: switch `i` is at `i % dims[0]`, and so on.
 #[derive(Debug)]
@@ -36,8 +37,8 @@ pub struct Choice<'a> {
 /// What [`Grid::tables`] returns.
 #[derive(Debug)]
 pub struct Made {
-    /// `[table][switch][destination]`: the channel, -1 at the destination.
-    pub next_hop: Vec<i32>,
+    /// The next hops; each switch is a column.
+    pub next_hop: NextHops,
     /// (channel before, channel after, priority before, priority after), sorted.
     pub changes: Vec<[i32; 4]>,
     /// `[source][switch]`: the last channel of the path by table 0, -1 where no row is.
@@ -99,12 +100,12 @@ impl<'a> Grid<'a> {
         within("table", choice.table, choice.at.len())?;
         long("table", choice.table.len(), choice.at.len())?;
         let count = choice.table.iter().max().map_or(0, |&most| most as usize + 1);
-        let mut next_hop = Vec::with_capacity(count * self.switches * self.switches);
-        for table in 0..count {
-            for switch in 0..self.switches {
-                next_hop.extend(self.next_hops(switch, choice.spread.then_some(table)));
-            }
+        let mut next_hop = BySwitch::new(count, self.switches, self.switches)?;
+        for switch in 0..self.switches {
+            let of_table = |table| self.next_hops(switch, choice.spread.then_some(table));
+            next_hop.push(&(0..count).flat_map(of_table).collect::<Vec<i32>>());
         }
+        let next_hop = next_hop.finished();
         let mut trees = vec![-1; self.switches * self.switches];
         let mut tree_priorities = vec![0; self.switches * self.switches];
         for &source in choice.at {

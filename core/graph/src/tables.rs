@@ -4,6 +4,7 @@ use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
 use crate::follow::Paths;
 use crate::limits::PRIORITIES;
+use crate::next_hops::NextHops;
 use crate::order::Order;
 
 /// Destinations that are worked on together: their next hops at a switch share a cache line.
@@ -18,8 +19,7 @@ pub struct Tables<'a> {
     pub at: &'a [i32],
     /// The table that each row follows.
     pub table: &'a [i32],
-    /// `[table][switch][column]`: the channel to take, -1 where none.
-    next_hop: &'a [i32],
+    next_hop: &'a NextHops,
     /// By destination: its column; None: nothing is sent there.
     column_of: Vec<Option<u32>>,
     /// By column: its destination.
@@ -42,7 +42,7 @@ impl<'a> Tables<'a> {
     /// numbers of `changes`.
     pub fn new(
         channels: &'a Channels,
-        (next_hop, columns): (&'a [i32], Option<&[i32]>),
+        (next_hop, columns): (&'a NextHops, Option<&[i32]>),
         (at, table): (&'a [i32], &'a [i32]),
         first_priority: &'a [u8],
         changes: &[i32],
@@ -62,14 +62,17 @@ impl<'a> Tables<'a> {
         if (0..).zip(&destination_of).any(|(column, &of)| column_of[of] != Some(column)) {
             return Err(Malformed("columns are not numbered one after the other".into()));
         }
-        long("next hop", next_hop.len(), count * switches * width)?;
+        if (next_hop.tables(), next_hop.switches(), next_hop.width()) != (count, switches, width) {
+            return Err(Malformed("next hops are of other tables, switches or columns".into()));
+        }
         long("table", table.len(), at.len())?;
         within("row's switch", at, switches)?;
         within("table", table, count)?;
-        for (place, of_switch) in next_hop.chunks_exact(width.max(1)).enumerate() {
-            let (switch, leaving) = (place % switches, channels.of(place % switches));
+        for switch in 0..switches {
+            let leaving = channels.of(switch);
             let known = leaving.start as i32..leaving.end as i32;
-            if let Some(wrong) = of_switch.iter().find(|&&c| c != -1 && !known.contains(&c)) {
+            let mut hops = next_hop.of_switch(switch).iter();
+            if let Some(wrong) = hops.find(|&&c| c != -1 && !known.contains(&c)) {
                 return Err(Malformed(format!("channel {wrong} does not leave switch {switch}")));
             }
         }
@@ -141,16 +144,15 @@ impl<'a> Tables<'a> {
         self.first_priority[table * self.channels.switches() + destination]
     }
 
-    /// All next hops: (tables, switches, columns).
-    pub fn all(&self) -> &[i32] {
+    /// All next hops.
+    pub fn next_hops(&self) -> &NextHops {
         self.next_hop
     }
 
     /// The channel to take, -1 where none.
     pub fn next(&self, table: usize, switch: usize, destination: usize) -> i32 {
-        let (switches, width) = (self.channels.switches(), self.destination_of.len());
         let column = self.column_of[destination];
-        column.map_or(-1, |of| self.next_hop[(table * switches + switch) * width + of as usize])
+        column.map_or(-1, |column| self.next_hop.get(table, switch, column as usize))
     }
 
     /// Calls `each` with the next hops of all switches of a table to one destination after another,
@@ -162,13 +164,15 @@ impl<'a> Tables<'a> {
         mut each: impl FnMut(usize, &[i32]) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
         let (switches, width) = (self.channels.switches(), self.destination_of.len());
-        let of_table = &self.next_hop[table * switches * width..][..switches * width];
         let mut columns = vec![-1; BLOCK * switches];
         for begin in (0..width).step_by(BLOCK) {
             let block = begin..width.min(begin + BLOCK);
-            for (switch, of_switch) in of_table.chunks_exact(width).enumerate() {
-                for (column, &channel) in of_switch[block.clone()].iter().enumerate() {
-                    columns[column * switches + switch] = channel;
+            for switch in 0..switches {
+                let hops = self.next_hop.of_switch(switch);
+                let classes = &self.next_hop.classes(switch)[block.clone()];
+                for (column, &class) in classes.iter().enumerate() {
+                    columns[column * switches + switch] =
+                        hops[usize::from(class) * self.count() + table];
                 }
             }
             let destinations = self.destination_of[block].iter().copied();
@@ -261,13 +265,18 @@ mod tests {
     const NEXT: [i32; 18] =
         [-1, 0, 0, 2, -1, 3, 4, 5, -1, /* table 1 */ -1, 0, 1, 2, -1, 2, 4, 5, -1];
 
+    fn next_hops(array: &[i32], tables: usize, width: usize) -> NextHops {
+        NextHops::from_array(array, (tables, 3, width)).expect("it fits")
+    }
+
     #[test]
     fn paths_follow_the_table_of_their_row_and_change_priority_at_turns() {
         let channels = triangle();
         let rows = (&[0, 1][..], &[0, 1][..]);
         let changes = [0, 3, 0, 1, 2, 1, 2, 0];
         let first = [0, 0, 0, 0, 0, 2];
-        let tables = Tables::new(&channels, (&NEXT, None), rows, &first, &changes).expect("sound");
+        let next = next_hops(&NEXT, 2, 3);
+        let tables = Tables::new(&channels, (&next, None), rows, &first, &changes).expect("sound");
         assert_eq!(tables.longest(), Ok(2));
         let paths = tables.paths(2).expect("sound");
         assert_eq!(paths.channels, [-1, -1, 0, -1, 0, 3, 2, -1, -1, -1, 2, 1]);
@@ -279,9 +288,11 @@ mod tests {
         let channels = triangle();
         let rows = (&[0, 1][..], &[0, 1][..]);
         let columns = [1, -1, 0];
-        let all = Tables::new(&channels, (&NEXT, None), rows, &[0; 6], &[]).expect("sound");
-        let next: Vec<i32> = NEXT.chunks(3).flat_map(|to| [to[2], to[0]]).collect();
-        let tables = (&next[..], Some(&columns[..]));
+        let next = next_hops(&NEXT, 2, 3);
+        let all = Tables::new(&channels, (&next, None), rows, &[0; 6], &[]).expect("sound");
+        let few: Vec<i32> = NEXT.chunks(3).flat_map(|to| [to[2], to[0]]).collect();
+        let next = next_hops(&few, 2, 2);
+        let tables = (&next, Some(&columns[..]));
         let tables = Tables::new(&channels, tables, rows, &[0; 6], &[]).expect("sound");
         for (table, switch) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)] {
             let next = |of: &Tables<'_>| [0, 1, 2].map(|to| of.next(table, switch, to));
@@ -292,18 +303,19 @@ mod tests {
         for (place, (one, other)) in all.channels.iter().zip(&few.channels).enumerate() {
             assert_eq!(*other, if place / 2 % 3 == 1 { -1 } else { *one }, "{place}");
         }
-        let wrong = (&next[..], Some(&[1, -1, 2][..]));
+        let wrong = (&next, Some(&[1, -1, 2][..]));
+        assert!(Tables::new(&channels, (&next, None), rows, &[0; 6], &[]).is_err());
         assert!(Tables::new(&channels, wrong, rows, &[0; 6], &[]).is_err());
     }
 
     #[test]
     fn next_hops_that_lead_round_or_leave_elsewhere_are_refused() {
         let channels = triangle();
-        let round = [-1, 0, 0, 2, -1, 2, 4, 5, -1];
+        let round = next_hops(&[-1, 0, 0, 2, -1, 2, 4, 5, -1], 1, 3);
         let tables =
             Tables::new(&channels, (&round, None), (&[0], &[0]), &[0; 3], &[]).expect("sound");
         assert!(tables.longest().is_err());
-        let elsewhere = [-1, 3, 0, 2, -1, 2, 4, 5, -1];
+        let elsewhere = next_hops(&[-1, 3, 0, 2, -1, 2, 4, 5, -1], 1, 3);
         assert!(Tables::new(&channels, (&elsewhere, None), (&[0], &[0]), &[0; 3], &[]).is_err());
     }
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless._core.graph import NextHops
 from knotless.routing.choices.choice import (
     Binding,
     Planned,
@@ -91,33 +93,36 @@ def _table_arrays(plan: PlannedPaths) -> dict[str, Any] | None:
     for row, table in enumerate(routes.table.tolist()):
         if vlans.setdefault(table, int(plan.vlans[row])) != plan.vlans[row]:
             return None
-    tables: dict[int, Ints] = {}
-    for table, vlan in vlans.items():
-        next_hop = routes.next_hop[table]
-        merged = tables.setdefault(vlan, next_hop)
-        if merged is not next_hop:
-            if ((merged >= 0) & (next_hop >= 0) & (merged != next_hop)).any():
-                return None
-            tables[vlan] = np.maximum(merged, next_hop)
+    merged = _by_vlan(routes.next_hop, vlans)
+    if merged is None:
+        return None
     return {
         "vlan": plan.vlans.astype(np.uint16),
-        "table_vlan": np.array(list(tables), dtype=np.uint16),
+        "table_vlan": np.array(list(dict.fromkeys(vlans.values())), dtype=np.uint16),
         **({} if routes.columns is None else {"columns": routes.columns}),
-        "next_hop": _stacked(list(tables.values()), routes.next_hop),
+        "next_hop": merged,
         "first": routes.table.astype(np.uint32),
         "first_priority": np.ascontiguousarray(routes.first_priority),
         "changes": np.ascontiguousarray(routes.changes),
     }
 
 
-def _stacked(tables: list[Ints], whole: Ints) -> Ints:
-    """Return all tables as one array: ``whole``, which may be large, if they are its parts."""
-    if len(tables) == len(whole):
-        starts = [table.ctypes.data for table in tables]
-        if starts == [part.ctypes.data for part in whole]:
-            return np.ascontiguousarray(whole)
-    stacked: Ints = tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
-    return stacked
+def _by_vlan(next_hop: NextHops, vlans: Mapping[int, int]) -> NextHops | None:
+    """Return a table for each VLAN, in their order; None if tables of a VLAN contradict each other.
+
+    ``vlans`` maps each table that is used to its VLAN.
+    """
+    if list(vlans) == list(range(len(next_hop))) and len(set(vlans.values())) == len(vlans):
+        return next_hop
+    tables, merged = next_hop.array(), dict[int, Ints]()
+    for table, vlan in vlans.items():
+        own = tables[table]
+        known = merged.setdefault(vlan, own)
+        if known is not own:
+            if ((known >= 0) & (own >= 0) & (known != own)).any():
+                return None
+            merged[vlan] = np.maximum(known, own)
+    return NextHops(np.stack(list(merged.values())))
 
 
 def _path_arrays(plan: PlannedPaths) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from knotless._core.graph import NextHops
 from knotless.base.errors import PlanError
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import rows_in
@@ -56,7 +57,7 @@ def route(task: Task) -> Routes:
 
 def _tables(
     task: Task, grid: Grid, row_switch: Ints, table: Ints
-) -> tuple[Ints, Ints, Ints, Priorities]:
+) -> tuple[NextHops, Ints, Ints, Priorities]:
     """Return next hops, priority changes, and the broadcast trees with their priorities."""
     dims = np.array(grid.dims, dtype=np.int32)
     spread, dateline = task.select == "spread", task.vcs is None or task.vcs >= 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knotless._core.graph import StateGraph
+from knotless._core.graph import NextHops, StateGraph
 from knotless.base.errors import PlanError
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import rows_in
@@ -70,7 +70,7 @@ def next_hops(task: Task) -> NextHopSets:
     return up_down_next_hops(task, rises, falls, order, "fattree")
 
 
-def _tables(task: Task, level: Ints, graph: StateGraph) -> Ints:
+def _tables(task: Task, level: Ints, graph: StateGraph) -> NextHops:
     """Return the next-hop tables, one for each rank of hosts if they differ."""
     receives = task.receivers > 0
     number = np.zeros(len(level), dtype=np.int64)

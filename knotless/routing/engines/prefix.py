@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless._core.graph import NextHops
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import rows_in
 from knotless.routing.graphs.channels import Ints
@@ -47,12 +48,12 @@ def route(task: Task) -> Routes:
     )
 
 
-def _choices(task: Task, tree: SpanningTree) -> Ints:
+def _choices(task: Task, tree: SpanningTree) -> NextHops:
     """Return the next channel, shape (host ranks, switches, destinations); -1 on arrival."""
     channels = task.channels
     none: Ints = np.full((len(tree.parent), len(tree.parent)), -1, dtype=np.int32)
     if len(channels) == 0:
-        return none[None]
+        return NextHops(none[None])
     is_longest = _longest_labels(tree)
     first = np.searchsorted(channels.tail, np.arange(len(tree.parent)))
     counts = np.add.reduceat(is_longest, first, axis=1, dtype=np.int32)
@@ -65,7 +66,7 @@ def _choices(task: Task, tree: SpanningTree) -> Ints:
         choice = none.copy()
         choice[channels.tail[channel], destination] = channel
         choices.append(choice)
-    return np.stack(choices)
+    return NextHops(np.stack(choices))
 
 
 def _longest_labels(tree: SpanningTree) -> NDArray[np.bool_]:

@@ -80,7 +80,7 @@ def balanced_paths(
 
 def balanced_tables(
     task: Task, graph: core.StateGraph
-) -> tuple[Rows, Ints, Priorities, Ints] | None:
+) -> tuple[Rows, core.NextHops, Priorities, Ints] | None:
     """Choose the paths of :func:`balanced_paths` in the form of next-hop tables.
 
     There is one table for each rank of hosts; a single one with ``low-port``, or if there is only

@@ -114,7 +114,7 @@ pub fn repair(
 ) -> Result<Found, Malformed> {
     let mut found = Found { moved: Vec::new(), unrouted: None, next_hop: Vec::new() };
     if let Routes::Tables(tables) = &task.routes {
-        found.next_hop = tables.all().to_vec();
+        found.next_hop = tables.next_hops().to_array();
     }
     let mut forests = if task.tree_vlans { forests(task, affected)? } else { Vec::new() };
     let mut search = Search::new(task.channels, task.failed, (task.vcs, detour), load);

@@ -34,19 +34,6 @@ pub fn flat<T: numpy::Element + Copy>(
     }
 }
 
-/// The array called `name`, of the shape that is wanted, without a copy.
-pub fn large<'py>(
-    arrays: &Bound<'py, PyDict>,
-    name: &str,
-    shape: [usize; 3],
-) -> PyResult<PyReadonlyArray3<'py, i32>> {
-    let wrong = || PyValueError::new_err(format!("{name}: not an array of shape {shape:?}"));
-    let array = arrays.get_item(name)?.ok_or_else(wrong)?;
-    let array: PyReadonlyArray3<'py, i32> = array.extract().map_err(|_| wrong())?;
-    let fits = array.as_array().shape() == shape;
-    fits.then_some(array).ok_or_else(wrong)
-}
-
 /// How many rows the array called `name` has.
 pub fn rows(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<usize> {
     let array = arrays.get_item(name)?;

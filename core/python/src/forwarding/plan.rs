@@ -1,5 +1,7 @@
 //! A state from the arrays of a plan.
 
+use std::sync::Arc;
+
 use forwarding::plan::{Conflict, HopSets, NextHops, Paths, Plan};
 use forwarding::planned::planned;
 use forwarding::source_choices::SourceChoices;
@@ -9,8 +11,9 @@ use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arrays::{flat, large, rows as len};
+use super::arrays::{flat, rows as len};
 use super::state::{fabric, PyState};
+use crate::graph::next_hops::PyNextHops;
 
 fn conflict(conflict: Conflict) -> PyErr {
     match conflict {
@@ -141,7 +144,11 @@ pub fn of_plan(
             false => (0..switches as i32).collect(),
         };
         let width = columns.iter().filter(|&&column| column >= 0).count();
-        let tables = large(arrays, "next_hop", [vlans.len(), switches, width])?;
+        let next_hops = arrays.get_item("next_hop")?;
+        let next_hops = next_hops.as_ref().map(|of| of.cast::<PyNextHops>()).transpose()?;
+        let next_hops = next_hops.map(|of| Arc::clone(&of.get().0)).unwrap_or_default();
+        fits &= (next_hops.tables(), next_hops.switches(), next_hops.width())
+            == (vlans.len(), switches, width);
         plan.first = flat(arrays, "first", &[rows])?;
         plan.first_priority =
             flat(arrays, "first_priority", &[len(arrays, "first_priority")?, switches])?;
@@ -150,7 +157,6 @@ pub fn of_plan(
         if !fits {
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
-        let (ends, table) = (&fabric, tables.as_slice()?);
         let column = |(&is_wanted, &column): (&bool, &i32)| {
             usize::try_from(column).ok().filter(|_| is_wanted)
         };
@@ -159,7 +165,7 @@ pub fn of_plan(
         if !has_all || columns.iter().any(|&column| column >= width as i32) {
             return Err(PyValueError::new_err("columns do not fit"));
         }
-        let hops = py.detach(|| TableHops::new(ends, &vlans, &columns_of, table));
+        let hops = TableHops::new(&fabric, &vlans, &columns_of, next_hops);
         let text = "next hops: a channel does not leave its switch";
         plan.next = NextHops::Tables(hops.ok_or_else(|| PyValueError::new_err(text))?);
         let changes: Vec<i32> = flat(arrays, "changes", &[len(arrays, "changes")?, 4])?;

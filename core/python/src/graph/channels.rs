@@ -8,11 +8,12 @@ use graph::trees;
 use graph::turn_model::{self, Direction};
 use graph::turns::Turns;
 use graph::{dimension_order, distances, Malformed};
-use numpy::{IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 
 use super::arrays::{matrix, refused, square, tree, Ints, Mask, Matrix, Vector};
+use super::next_hops::PyNextHops;
 use super::shortest::PyShortestPaths;
 use super::states::PyStateGraph;
 
@@ -188,9 +189,8 @@ impl PyChannels {
         let made = py.detach(|| grid.tables(choice)).map_err(refused)?;
         let switches = self.0.switches();
         let changes = matrix(py, made.changes.concat(), made.changes.len(), 4)?;
-        let count = made.next_hop.len() / (switches * switches).max(1);
         Ok((
-            made.next_hop.into_pyarray(py).reshape([count, switches, switches])?,
+            made.next_hop.into(),
             changes,
             square(py, made.trees, switches)?,
             square(py, made.tree_priorities, switches)?,
@@ -216,8 +216,7 @@ impl PyChannels {
 }
 
 /// Next hops by table, changes of priority, trees and their priorities.
-type DimensionOrder<'py> =
-    (Bound<'py, PyArray3<i32>>, Matrix<'py, i32>, Matrix<'py, i32>, Matrix<'py, u8>);
+type DimensionOrder<'py> = (PyNextHops, Matrix<'py, i32>, Matrix<'py, i32>, Matrix<'py, u8>);
 
 fn direction(name: &str) -> PyResult<Direction> {
     match name {

@@ -13,6 +13,7 @@ use states::PyStateGraph;
 
 mod arrays;
 mod channels;
+pub(crate) mod next_hops;
 mod repair;
 mod shortest;
 mod states;
@@ -115,6 +116,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyChannels>()?;
     module.add_class::<PyShortestPaths>()?;
     module.add_class::<PyStateGraph>()?;
+    module.add_class::<next_hops::PyNextHops>()?;
     module.add_class::<tables::PyTables>()?;
     module.add_function(wrap_pyfunction!(rows, module)?)?;
     module.add_function(wrap_pyfunction!(last_hops, module)?)?;

@@ -2,11 +2,12 @@
 
 use graph::states::{Search, StateGraph};
 use graph::{balance, counted, Rows};
-use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyLookupError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 
 use super::arrays::{as_paths, matrix, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
+use super::next_hops::PyNextHops;
 
 /// Which walks are legal; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "StateGraph", module = "knotless._core.graph")]
@@ -95,40 +96,35 @@ impl PyStateGraph {
         let Some(made) = made else { return Ok((None, is_choice)) };
         let switches = receivers.len();
         let tables = made.first_priority.len() / switches.max(1);
-        let columns = receivers.iter().filter(|&&hosts| hosts > 0).count();
         let count = made.changes.len();
         let tables = (
-            made.next_hop.into_pyarray(py).reshape([tables, switches, columns])?,
+            made.next_hop.into(),
             matrix(py, made.first_priority, tables, switches)?,
             matrix(py, made.changes.into_flattened(), count, 4)?,
         );
         Ok((Some(tables), is_choice))
     }
 
-    fn counted_tables<'py>(
+    fn counted_tables(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         level: Ints<'_>,
         number: PyReadonlyArray1<'_, i64>,
         receives: Mask<'_>,
         tables: usize,
-    ) -> PyResult<Bound<'py, PyArray3<i32>>> {
+    ) -> PyResult<PyNextHops> {
         let (level, number, receives) =
             (level.as_slice()?, number.as_slice()?, receives.as_slice()?);
         let made = py.detach(|| counted::tables(&self.0, level, number, receives, tables));
-        let next_hop = made.map_err(|refusal| match refusal {
+        made.map(PyNextHops::from).map_err(|refusal| match refusal {
             counted::Refusal::Apart(to, from) => PyLookupError::new_err((from, to)),
             counted::Refusal::Malformed(error) => refused(error),
-        })?;
-        let switches = receives.len();
-        let columns = receives.iter().filter(|&&receives| receives).count();
-        let count = next_hop.len() / (switches * columns).max(1);
-        next_hop.into_pyarray(py).reshape([count, switches, columns])
+        })
     }
 }
 
 /// Next hops, first priorities and changes.
-type BalancedTables<'py> = (Bound<'py, PyArray3<i32>>, Matrix<'py, u8>, Matrix<'py, i32>);
+type BalancedTables<'py> = (PyNextHops, Matrix<'py, u8>, Matrix<'py, i32>);
 
 fn unbalanced(refusal: balance::Refusal) -> PyErr {
     match refusal {

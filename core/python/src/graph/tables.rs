@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use graph::channels::Channels;
+use graph::next_hops::NextHops;
 use graph::table_vlans;
 use graph::tables::Tables;
 use graph::vlans::Refusal;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
 use super::arrays::{as_paths, matrix, refused, Mask, Matrix, PathArrays, Vector};
 use super::channels::PyChannels;
+use super::next_hops::PyNextHops;
 
 /// Next-hop tables; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless._core.graph")]
 pub struct PyTables {
     channels: Arc<Channels>,
-    next_hop: Py<PyArray3<i32>>,
+    next_hop: Arc<NextHops>,
     at: Py<PyArray1<i32>>,
     table: Py<PyArray1<i32>>,
     first_priority: Py<PyArray2<u8>>,
@@ -32,16 +34,15 @@ impl PyTables {
         py: Python<'_>,
         work: impl FnOnce(&Tables<'_>) -> PyResult<T> + Send,
     ) -> PyResult<T> {
-        let next_hop = self.next_hop.bind(py).try_readonly()?;
         let (at, table) = (self.at.bind(py).try_readonly()?, self.table.bind(py).try_readonly()?);
         let first_priority = self.first_priority.bind(py).try_readonly()?;
         let changes = self.changes.bind(py).try_readonly()?;
-        let (next_hop, first_priority) = (next_hop.as_slice()?, first_priority.as_slice()?);
+        let first_priority = first_priority.as_slice()?;
         let (at, table, changes) = (at.as_slice()?, table.as_slice()?, changes.as_slice()?);
         let columns = self.columns.as_ref().map(|of| of.bind(py).try_readonly()).transpose()?;
         let columns = columns.as_ref().map(|of| of.as_slice()).transpose()?;
         py.detach(|| {
-            let next_hop = (next_hop, columns);
+            let next_hop = (&*self.next_hop, columns);
             let tables =
                 Tables::new(&self.channels, next_hop, (at, table), first_priority, changes);
             work(&tables.map_err(refused)?)
@@ -56,7 +57,7 @@ impl PyTables {
     #[pyo3(signature = (channels, next_hop, at, table, first_priority, changes, columns=None))]
     fn new(
         channels: &PyChannels,
-        next_hop: Bound<'_, PyArray3<i32>>,
+        next_hop: &PyNextHops,
         at: Bound<'_, PyArray1<i32>>,
         table: Bound<'_, PyArray1<i32>>,
         first_priority: Bound<'_, PyArray2<u8>>,
@@ -65,7 +66,7 @@ impl PyTables {
     ) -> Self {
         Self {
             channels: Arc::clone(&channels.0),
-            next_hop: next_hop.unbind(),
+            next_hop: Arc::clone(&next_hop.0),
             at: at.unbind(),
             table: table.unbind(),
             first_priority: first_priority.unbind(),
