@@ -30,6 +30,9 @@ pub struct Classifier {
     /// The address that was asked for last, and its number: EtherTypes and broadcast addresses are
     /// mostly the same as before.
     last: Option<(u64, u32)>,
+    /// The pairs that the last address has matched, which neighbouring addresses mostly match too:
+    /// the set of those with a mask, the number of the exact one or 0, and the number of the class.
+    last_matched: (Vec<u64>, u32, Option<u32>),
 }
 
 /// For each value of each digit of an address, the set of the pairs that allow it: the pairs that
@@ -66,16 +69,21 @@ impl Digits {
         Self { shifts, allowed, words }
     }
 
-    /// The set of the pairs that match an address, in words.
-    fn matching(&self, address: u64) -> impl Iterator<Item = u64> + '_ {
-        (0..self.words).map(move |word| {
+    /// Sets `matched` to the set of the pairs that match an address, in words. Returns whether it
+    /// was another one.
+    fn matching(&self, address: u64, matched: &mut Vec<u64>) -> bool {
+        matched.resize(self.words, 0);
+        let mut is_other = false;
+        for (word, known) in matched.iter_mut().enumerate() {
             let digits =
                 self.shifts.iter().zip(self.allowed.chunks(DIGIT_VALUES as usize * self.words));
-            digits.fold(u64::MAX, |set, (shift, allowed)| {
+            let set = digits.fold(u64::MAX, |set, (shift, allowed)| {
                 let value = (address >> shift & (DIGIT_VALUES - 1)) as usize;
                 set & allowed[value * self.words + word]
-            })
-        })
+            });
+            is_other |= std::mem::replace(known, set) != set;
+        }
+        is_other
     }
 }
 
@@ -113,13 +121,22 @@ impl Classifier {
             return number;
         }
         let digits = self.digits.get_or_insert_with(|| Digits::new(&self.masked, self.bits));
-        let inexact = digits.matching(address).fold(0, |before, word| {
-            let next = self.inexact.len() as u32 + 1;
-            *self.inexact.entry((before, word)).or_insert(next)
-        });
-        let exact = self.exact.get(&address).copied().unwrap_or(0);
-        let next = self.numbers.len() as u32;
-        let number = *self.numbers.entry((inexact, exact)).or_insert(next);
+        let (matched, last_exact, known) = &mut self.last_matched;
+        let exact =
+            if self.exact.is_empty() { 0 } else { self.exact.get(&address).copied().unwrap_or(0) };
+        let is_other = digits.matching(address, matched);
+        let number = match *known {
+            Some(number) if !is_other && *last_exact == exact => number,
+            _ => {
+                let inexact = matched.iter().fold(0, |before, &word| {
+                    let next = self.inexact.len() as u32 + 1;
+                    *self.inexact.entry((before, word)).or_insert(next)
+                });
+                let next = self.numbers.len() as u32;
+                *self.numbers.entry((inexact, exact)).or_insert(next)
+            }
+        };
+        (*last_exact, *known) = (exact, Some(number));
         self.last = Some((address, number));
         number
     }
