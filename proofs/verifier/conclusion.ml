@@ -59,8 +59,9 @@ let print_failures sent failures =
   let cutting = List.filter (fun (_, pairs) -> pairs > 0) claimed in
   if claimed <> [] then begin
     Printf.printf
-      "  - When all of these have seen it (check_sound), frames between hosts that remain\n\
-      \    arrive, once, and nowhere else, after %s of these failures%s.\n\
+      "  - When all of these have seen it (check_sound), if hosts send untagged frames from their\n\
+      \    own addresses only, those between hosts that remain arrive, once, and nowhere else,\n\
+      \    after %s of these failures%s.\n\
       \    Broadcasts may be lost until a controller restores them.\n"
       (if List.length claimed = number then "each" else string_of_int (List.length claimed))
       (if cutting = [] then "" else ", but for pairs that are cut");

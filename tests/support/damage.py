@@ -197,7 +197,10 @@ def _without(word: str) -> ProofChange:
 
 def _added(lines: Lines, rng: random.Random) -> Lines:
     new = rng.choice(
-        ["group 0-1", "group 1-2", "lossless 0", "lossless 0-3", "bound 9", "class", "rank s1:1 3"]
+        [
+            *("group 0-1", "group 1-2", "lossless 0", "lossless 0-3", "bound 9", "class"),
+            *("rank s1:1 3", "tags any", "sources any", "tags none"),
+        ]
     )
     number = rng.randrange(1, len(lines) + 1)
     return [*lines[:number], new, *lines[number:]]

@@ -81,6 +81,7 @@ def unsafe_frames(
         frames += [(name, d, s, ts) for d in to for s in sources for ts in stacks]
     for name, d, s, ts in rng.sample(frames, min(most, len(frames))):
         [frame] = walker.frames(name, d, mac_text(s))
+        frame = frame._replace(eth_type=rng.choice([0x0800, 0x0806, 0x88B5]))
         for (vlan, priority), *below in [ts] * bool(ts):
             frame = frame._replace(vlan=vlan, priority=priority, below=tuple(below))
         place = (walker.hosts[name]["switch"], walker.hosts[name]["port"])
@@ -97,6 +98,18 @@ def opened(files: Mapping[str, str], rng: random.Random) -> tuple[str, dict[str,
     for name in rng.sample(names, rng.choice([1, len(names)])):
         changed[name] = ADMISSION.sub(lambda found: _opened(kind, found, rng), files[name])
     return kind, changed
+
+
+def typed(files: Mapping[str, str], rng: random.Random) -> dict[str, str]:
+    """Let some rules test the EtherType as well."""
+    changed = dict(files)
+    for name in sorted(name for name in files if name.endswith(".flows")):
+        lines = files[name].splitlines()
+        for number in rng.sample(range(len(lines)), min(len(lines), rng.randrange(3))):
+            test = f",eth_type={rng.choice(['0x800', '0x806'])} actions="
+            lines[number] = lines[number].replace(" actions=", test)
+        changed[name] = "".join(f"{line}\n" for line in lines)
+    return changed
 
 
 def _opened(kind: str, found: re.Match[str], rng: random.Random) -> str:
@@ -124,8 +137,11 @@ def trial_of_frames(files: Mapping[str, str], folder: Path, rng: random.Random) 
     intact = proof_of(write_rules(folder, files))
     kind, changed = opened(files, rng) if rng.random() < 0.8 else ("nothing", dict(files))
     if rng.random() < 0.3:
-        other, changed = damaged(changed, rng)
+        _, changed = damaged(changed, rng)
         kind = f"{kind}, damaged"
+    if rng.random() < 0.3:
+        changed = typed(changed, rng)
+        kind = f"{kind}, typed"
     write_rules(folder, changed)
     proofs = [with_files_of(intact, folder)]
     with suppress(KnotlessError):
