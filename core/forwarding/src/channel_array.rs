@@ -33,14 +33,14 @@ impl Default for ChannelArray {
     }
 }
 
-impl From<Vec<i32>> for ChannelArray {
-    fn from(channels: Vec<i32>) -> Self {
+impl From<&[i32]> for ChannelArray {
+    fn from(channels: &[i32]) -> Self {
         let is_narrow = |channel: &i32| (NONE..i32::from(u16::MAX)).contains(channel);
         if channels.iter().all(is_narrow) {
             // -1 becomes 65,535.
             Self::Narrow(channels.iter().map(|&channel| channel as u16).collect())
         } else {
-            Self::Wide(channels)
+            Self::Wide(channels.to_vec())
         }
     }
 }
@@ -53,7 +53,7 @@ mod tests {
     fn channels_are_the_same_in_two_bytes_and_in_four() {
         for (highest, narrow) in [(3, true), (65_534, true), (65_535, false), (1 << 20, false)] {
             let channels = vec![NONE, 0, 1, highest, NONE];
-            let array = ChannelArray::from(channels.clone());
+            let array = ChannelArray::from(&channels[..]);
             assert_eq!(matches!(array, ChannelArray::Narrow(_)), narrow, "{highest}");
             let found: Vec<i32> = (0..5).map(|place| array.get(place)).collect();
             assert_eq!(found, channels);

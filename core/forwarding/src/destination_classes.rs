@@ -16,12 +16,24 @@ pub(crate) const NO_SWITCH: u32 = u32::MAX;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct DestinationClasses {
     switches: usize,
-    /// (rows, switches); rows differ.
+    /// (rows, [`row_length`]); rows differ. After the classes at all switches follow zeros.
     rows: Vec<u16>,
     /// By destination: its row.
     row_of: Vec<u32>,
     /// By destination: the switch at which it has a class of its own, and that class.
     own: Vec<(u32, u16)>,
+}
+
+/// Classes in a cache line.
+const IN_A_LINE: usize = 32;
+
+/// The length of a row of the classes at some switches.
+///
+/// Often all rows are read at one switch after another. So that those of neighbouring switches are
+/// still in the cache then, a row is an odd number of cache lines long: with a power of two, as tori
+/// often have it, all entries of a switch would be in one set of the cache.
+pub fn row_length(switches: usize) -> usize {
+    (switches.div_ceil(IN_A_LINE) | 1) * IN_A_LINE
 }
 
 impl DestinationClasses {
@@ -34,24 +46,37 @@ impl DestinationClasses {
     pub fn with_a_row_each(switches: usize, class: Vec<u16>) -> Self {
         let count = class.len() / switches.max(1);
         let (row_of, own) = ((0..count as u32).collect(), vec![(NO_SWITCH, 0); count]);
-        Self { switches, rows: class, row_of, own }
+        let mut rows = vec![0; count * row_length(switches)];
+        let each = rows.chunks_exact_mut(row_length(switches));
+        for (row, class) in each.zip(class.chunks_exact(switches.max(1))) {
+            row[..switches].copy_from_slice(class);
+        }
+        Self { switches, rows, row_of, own }
     }
 
-    /// Adds rows, (rows, switches), and returns the number of each: equal rows get one.
-    pub fn add_rows(&mut self, rows: &[u16]) -> Vec<u32> {
+    /// Adds rows, (rows, [`row_length`]), and returns the number of each: equal rows get one.
+    pub fn add_rows(&mut self, mut rows: Vec<u16>) -> Vec<u32> {
+        let length = row_length(self.switches);
         let mut known: FxHashMap<&[u16], u32> = FxHashMap::default();
         let first = self.row_count() as u32;
         let (mut numbers, mut distinct) = (Vec::new(), Vec::new());
-        for row in rows.chunks_exact(self.switches.max(1)) {
+        for (place, row) in rows.chunks_exact(length).enumerate() {
             let next = first + distinct.len() as u32;
             let number = *known.entry(row).or_insert(next);
             if number == next {
-                distinct.push(row);
+                distinct.push(place);
             }
             numbers.push(number);
         }
-        for row in distinct {
-            self.rows.extend(row);
+        for (to, &place) in distinct.iter().enumerate().filter(|(to, &place)| *to != place) {
+            rows.copy_within(place * length..(place + 1) * length, to * length);
+        }
+        rows.truncate(distinct.len() * length);
+        // The rows of large fabrics take much memory: the first ones are not copied.
+        if self.rows.is_empty() {
+            self.rows = rows;
+        } else {
+            self.rows.extend(rows);
         }
         numbers
     }
@@ -77,7 +102,7 @@ impl DestinationClasses {
 
     /// How many rows there are.
     fn row_count(&self) -> usize {
-        self.rows.len() / self.switches.max(1)
+        self.rows.len() / row_length(self.switches)
     }
 
     /// How many destinations there are.
@@ -103,7 +128,7 @@ impl DestinationClasses {
             return class;
         }
         let row = self.row_of[destination as usize] as usize;
-        self.rows[row * self.switches + switch as usize]
+        self.rows[row * row_length(self.switches) + switch as usize]
     }
 
     /// The row of a destination, and the switch at which it has a class of its own.
@@ -114,7 +139,7 @@ impl DestinationClasses {
 
     /// The classes of a row, by switch.
     pub fn row(&self, row: u32) -> &[u16] {
-        &self.rows[row as usize * self.switches..][..self.switches]
+        &self.rows[row as usize * row_length(self.switches)..][..self.switches]
     }
 
     /// Whether two destinations have the same class at all switches except one.
@@ -169,8 +194,11 @@ impl DestinationClasses {
         let mut count = |switch: usize, class: u16| {
             counts[switch] = u32::max(counts[switch], u32::from(class) + 1);
         };
-        for row in self.rows.chunks_exact(self.switches.max(1)) {
-            row.iter().enumerate().for_each(|(switch, &class)| count(switch, class));
+        for row in self.rows.chunks_exact(row_length(self.switches)) {
+            row[..self.switches]
+                .iter()
+                .enumerate()
+                .for_each(|(switch, &class)| count(switch, class));
         }
         for &(switch, class) in self.own.iter().filter(|own| own.0 != NO_SWITCH) {
             count(switch as usize, class);
@@ -180,13 +208,20 @@ impl DestinationClasses {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Rows of the length that [`DestinationClasses::add_rows`] takes.
+    pub(crate) fn padded<const N: usize>(rows: &[[u16; N]]) -> Vec<u16> {
+        let padding = vec![0; row_length(N) - N];
+        rows.iter().flat_map(|row| [&row[..], &padding].concat()).collect()
+    }
 
     #[test]
     fn destinations_of_one_row_differ_at_one_switch() {
         let mut classes = DestinationClasses::new(3);
-        let rows = classes.add_rows(&[0, 1, 2, 5, 5, 5, 0, 1, 2, 0, 7, 2]);
+        let rows = [[0, 1, 2], [5, 5, 5], [0, 1, 2], [0, 7, 2]];
+        let rows = classes.add_rows(padded(&rows));
         assert_eq!(rows, [0, 1, 0, 2]);
         for own in [None, Some((1, 3)), Some((1, 4)), Some((1, 1)), Some((2, 9))] {
             classes.push(0, own);

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::channel_array::NONE;
-use crate::destination_classes::DestinationClasses;
+use crate::destination_classes::{row_length, DestinationClasses};
 use crate::fabric::Fabric;
 use crate::plan::{NextHops, Plan};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
@@ -25,32 +25,58 @@ pub struct Planned {
     needed: (usize, Vec<bool>),
 }
 
+/// The switches of which classes are numbered at a time: their entries in a row of classes share a
+/// cache line.
+const SWITCHES_AT_A_TIME: usize = 32;
+
 /// The number of each class of one switch; its key is all that distinguishes it from others.
 #[derive(Debug, Default, Clone)]
 struct Numbers {
     known: FxHashMap<Vec<u32>, u16>,
     /// The last key and its number: neighbouring destinations are mostly of one class.
     last: (Vec<u32>, u16),
+    key: Vec<u32>,
 }
 
 impl Numbers {
+    /// The number of a key.
     fn of(&mut self, key: &[u32]) -> u16 {
-        if self.last.0 == key {
-            return self.last.1;
+        self.cleared().extend(key);
+        self.of_key()
+    }
+
+    /// The key, to be filled for [`Self::of_key`].
+    fn cleared(&mut self) -> &mut Vec<u32> {
+        self.key.clear();
+        &mut self.key
+    }
+
+    /// The number of the key.
+    fn of_key(&mut self) -> u16 {
+        let Self { known, last, key } = self;
+        if last.0 == *key {
+            return last.1;
         }
-        let number = match self.known.get(key) {
+        let next = known.len() as u16;
+        last.1 = match known.get(key) {
             Some(&number) => number,
             None => {
-                let next = self.known.len() as u16;
-                self.known.insert(key.to_vec(), next);
+                known.insert(key.clone(), next);
                 next
             }
         };
-        self.last.0.clear();
-        self.last.0.extend(key);
-        self.last.1 = number;
-        number
+        std::mem::swap(&mut last.0, key);
+        last.1
     }
+}
+
+/// The tree of a flood.
+struct FloodTree {
+    group: u32,
+    /// The switch of its senders.
+    source: usize,
+    /// The switches that it must reach: a bit for each.
+    reached: Vec<u64>,
 }
 
 /// Returns an empty state for a plan, and the behaviour from which it is filled.
@@ -83,7 +109,7 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
     };
     let with_members = plan.members.iter().map(with_members).collect();
     let needed = (usize::MAX, Vec::new());
-    let mut planned = Planned { plan, at, hosts, floods, leaving, with_members, needed };
+    let planned = Planned { plan, at, hosts, floods, leaving, with_members, needed };
     let classes = planned.classes(&fabric);
     let mut state = State::with_classes(fabric, planned.floods.clone(), classes);
     if planned.plan.host_tags {
@@ -122,55 +148,110 @@ impl Planned {
     }
 
     /// The class of each destination at each switch. Hosts of one switch differ there only.
-    fn classes(&mut self, fabric: &Fabric) -> DestinationClasses {
+    fn classes(&self, fabric: &Fabric) -> DestinationClasses {
         let switches = self.switches();
-        let mut classes = DestinationClasses::new(switches);
         let homes: Vec<u32> =
             (0..switches as u32).filter(|&at| !self.hosts[at as usize].is_empty()).collect();
-        let mut rows = vec![0; homes.len() * switches];
+        // First those of the homes, then those of the floods.
+        let length = row_length(switches);
+        let mut rows = vec![0; (homes.len() + self.floods.len()) * length];
+        let (of_homes, of_floods) = rows.split_at_mut(homes.len() * length);
         let mut own = vec![0; self.at.len()];
-        let mut numbers = vec![Numbers::default(); switches];
-        for (at, numbers) in (0..).zip(&mut numbers) {
-            let column = rows.iter_mut().skip(at as usize).step_by(switches);
-            self.unicast_classes(at, numbers, &homes, column);
-            for &host in &self.hosts[at as usize] {
-                own[host as usize] = numbers.of(&[1, host]);
+        let is_tagged_alike = self.tagged_alike(&homes);
+        let trees: Vec<FloodTree> = (0..self.floods.len())
+            .map(|flood| FloodTree {
+                reached: self.reached_bits(fabric, flood),
+                ..self.tree_of(flood)
+            })
+            .collect();
+        let mut numbers = Vec::new();
+        for first in (0..switches).step_by(SWITCHES_AT_A_TIME) {
+            let part = first..switches.min(first + SWITCHES_AT_A_TIME);
+            numbers.clear();
+            numbers.resize(part.len(), Numbers::default());
+            for (at, numbers) in part.clone().zip(&mut numbers) {
+                let column = of_homes.iter_mut().skip(at).step_by(length);
+                self.unicast_classes(at as u32, numbers, (&homes, &is_tagged_alike), column);
+                for &host in &self.hosts[at] {
+                    own[host as usize] = numbers.of(&[1, host]);
+                }
+            }
+            let leaving: Vec<Vec<(u32, u32)>> =
+                part.clone().map(|at| self.leaving_by_head(fabric, at)).collect();
+            for (tree, class) in trees.iter().zip(of_floods.chunks_exact_mut(length)) {
+                let each = part.clone().zip(&leaving).zip(&mut numbers);
+                for (class, ((at, leaving), numbers)) in class[part.clone()].iter_mut().zip(each) {
+                    *class = self.flood_class(tree, at, leaving, numbers);
+                }
             }
         }
-        let rows = classes.add_rows(&rows);
+        let mut classes = DestinationClasses::new(switches);
+        let rows = classes.add_rows(rows);
         for (host, &at) in self.at.iter().enumerate() {
             let home = homes.partition_point(|&home| home < at);
             classes.push(rows[home], Some((at, own[host])));
         }
-        let floods = self.flood_classes(fabric, &mut numbers);
-        classes.add_rows(&floods).into_iter().for_each(|row| classes.push(row, None));
+        rows[homes.len()..].iter().for_each(|&row| classes.push(row, None));
         classes
     }
 
-    /// (floods, switches): the class of each flood at each switch.
-    fn flood_classes(&self, fabric: &Fabric, numbers: &mut [Numbers]) -> Vec<u16> {
+    /// By row: whether its frames get the same VLAN and priority to all `homes`.
+    fn tagged_alike(&self, homes: &[u32]) -> Vec<bool> {
         let switches = self.switches();
-        let mut class = vec![0; switches * self.floods.len()];
-        let mut key = Vec::new();
-        let mut branches: Vec<Vec<u32>> = vec![Vec::new(); switches];
-        for (flood, class) in class.chunks_mut(switches.max(1)).enumerate() {
-            let Flood { group, sources } = &self.floods[flood];
-            let source = self.at[sources[0] as usize] as usize;
-            let reached = self.reached(fabric, *group as usize, source as u32);
-            let tree = |to: usize| self.plan.tree.get(source * switches + to);
-            let priority = &self.plan.tree_priority[source * switches..][..switches];
-            for to in (0..switches).filter(|&to| reached[to] && tree(to) != NONE) {
-                let (at, _) = fabric.leaves(tree(to) as u32);
-                branches[at as usize].extend([tree(to) as u32, u32::from(priority[to])]);
-            }
-            for (at, branches) in branches.iter_mut().enumerate() {
-                key.clear();
-                key.extend([2, tree(at) as u32, u32::from(source == at), *group]);
-                key.append(branches);
-                class[at] = numbers[at].of(&key);
+        let is_wide = self.plan.vlan.len() > self.plan.first.len();
+        let of_first = self.plan.first_priority.chunks_exact(switches.max(1)).map(|priority| {
+            let mut all = homes.iter().map(|&to| priority[to as usize]);
+            let first = all.next();
+            all.all(|priority| Some(priority) == first)
+        });
+        let of_first: Vec<bool> = of_first.collect();
+        self.plan.first.iter().map(|&first| !is_wide && of_first[first as usize]).collect()
+    }
+
+    /// The tree of a flood, without the switches that it must reach.
+    fn tree_of(&self, flood: usize) -> FloodTree {
+        let Flood { group, sources } = &self.floods[flood];
+        let source = self.at[sources[0] as usize] as usize;
+        FloodTree { group: *group, source, reached: Vec::new() }
+    }
+
+    /// The switches that a flood must reach: a bit for each.
+    fn reached_bits(&self, fabric: &Fabric, flood: usize) -> Vec<u64> {
+        let FloodTree { group, source, .. } = self.tree_of(flood);
+        let reached = self.reached(fabric, group as usize, source as u32);
+        let word =
+            |of: &[bool]| (0..).zip(of).fold(0, |all, (bit, &is)| all | u64::from(is) << bit);
+        reached.chunks(u64::BITS as usize).map(word).collect()
+    }
+
+    /// The channels that leave a switch, each with the switch that it enters, in the order of these.
+    fn leaving_by_head(&self, fabric: &Fabric, at: usize) -> Vec<(u32, u32)> {
+        let head = |&channel: &u32| (fabric.enters(channel).0, channel);
+        let mut leaving: Vec<(u32, u32)> = self.leaving[at].iter().map(head).collect();
+        leaving.sort_unstable();
+        leaving
+    }
+
+    /// The class of a flood at a switch, which channels leave to other switches.
+    fn flood_class(
+        &self,
+        tree: &FloodTree,
+        at: usize,
+        leaving: &[(u32, u32)],
+        numbers: &mut Numbers,
+    ) -> u16 {
+        let &FloodTree { group, source, ref reached } = tree;
+        let begin = source * self.switches();
+        let entering = |to: usize| self.plan.tree.get(begin + to);
+        let key = numbers.cleared();
+        key.extend([2, entering(at) as u32, u32::from(source == at), group]);
+        for &(to, channel) in leaving {
+            let to = to as usize;
+            if entering(to) == channel as i32 && reached[to / 64] >> (to % 64) & 1 == 1 {
+                key.extend([channel, u32::from(self.plan.tree_priority[begin + to])]);
             }
         }
-        class
+        numbers.of_key()
     }
 
     /// Sets the classes of the hosts of each of `homes` at a switch, which is not theirs.
@@ -178,14 +259,23 @@ impl Planned {
         &self,
         at: u32,
         numbers: &mut Numbers,
-        homes: &[u32],
+        (homes, is_tagged_alike): (&[u32], &[bool]),
         column: impl Iterator<Item = &'a mut u16>,
     ) {
         let switches = self.switches();
-        let rows = self.rows_at(at);
-        let mut key = Vec::new();
+        let rows = self.rows_at(at).into_iter().flat_map(|row| self.plan.rows_of(row));
+        let rows: Vec<u32> = rows.filter(|&row| !is_tagged_alike[row as usize]).collect();
+        if let (NextHops::Tables(tables), []) = (&self.plan.next, &rows[..]) {
+            let mut known: Vec<Option<u16>> = vec![None; tables.class_count(at)];
+            for (&to, class) in homes.iter().zip(column) {
+                let of = tables.class(at, to);
+                let number = &mut known[usize::from(of)];
+                *class = *number.get_or_insert_with(|| numbers.of(&[0, of.into()]));
+            }
+            return;
+        }
         for (&to, class) in homes.iter().zip(column) {
-            key.clear();
+            let key = numbers.cleared();
             key.push(0);
             match &self.plan.next {
                 NextHops::Listed(listed) => {
@@ -205,11 +295,11 @@ impl Planned {
                 }
                 NextHops::Tables(tables) => key.push(tables.class(at, to).into()),
             }
-            for row in rows.iter().flat_map(|&row| self.plan.rows_of(row)) {
+            for &row in &rows {
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);
                 key.push(u32::from(priority) << 16 | u32::from(vlan));
             }
-            *class = numbers.of(&key);
+            *class = numbers.of_key();
         }
     }
 

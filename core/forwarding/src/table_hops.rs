@@ -63,6 +63,11 @@ impl TableHops {
         self.next_hops.get(table.into(), at as usize, column as usize).try_into().ok()
     }
 
+    /// How many classes of destinations there are at a switch; they are numbered from 0.
+    pub(crate) fn class_count(&self, at: u32) -> usize {
+        self.next_hops.of_switch(at as usize).len() / self.next_hops.tables().max(1)
+    }
+
     /// The class of a switch, which has hosts, at another: those of one class have the same next
     /// hops there in all VLANs.
     pub(crate) fn class(&self, at: u32, to: u32) -> u16 {

@@ -503,6 +503,7 @@ fn keep(kept: &mut Vec<(u32, u32)>, sources: &[u32], destinations: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination_classes::tests::padded;
     use crate::destination_classes::DestinationClasses;
     use crate::fabric::Fabric;
     use crate::state::Unassigned;
@@ -531,7 +532,7 @@ mod tests {
         let hosts = [(0, 2), (1, 2), (1, 3)];
         let fabric = Fabric::new(2, vec![(0, 1), (1, 1)], vec![(1, 1), (0, 1)], &hosts);
         let mut classes = DestinationClasses::new(2);
-        let rows = classes.add_rows(&[0, 0, 1, 1, 1, 2]);
+        let rows = classes.add_rows(padded(&[[0, 0], [1, 1], [1, 2]]));
         for (row, own) in [(0, (0, 2)), (1, (1, 3)), (2, (1, 4))] {
             classes.push(rows[row], Some(own));
         }

@@ -39,8 +39,8 @@ fn explored(rises: bool) -> (State, Found) {
     });
     let choices = SourceChoices {
         vlan: 2,
-        direct: direct.clone().into(),
-        towards: direct.into(),
+        direct: direct.as_slice().into(),
+        towards: direct.as_slice().into(),
         intermediate: (0..SWITCHES).collect(),
         ends: sizes.collect(),
         over: third.collect(),

@@ -11,7 +11,7 @@ use super::generations::Generations;
 use super::representatives::representatives;
 pub use super::rule::IPV4;
 use super::rule::{Field, Rule, ALL_48};
-use crate::destination_classes::{DestinationClasses, NO_SWITCH};
+use crate::destination_classes::{row_length, DestinationClasses, NO_SWITCH};
 use crate::fabric::Fabric;
 use crate::state::TooManyClasses;
 
@@ -163,21 +163,22 @@ struct Numbering<'a> {
     groups: Groups,
     macs: &'a [u64],
     destinations: &'a [Destination],
-    /// (groups, switches): the class of the destinations of a group that have no class of their own.
+    /// (groups, [`row_length`]): the class of the destinations of a group that have no class of
+    /// their own.
     rows: Vec<AtomicU16>,
-    switches: usize,
 }
 
 impl Numbering<'_> {
-    /// Numbers the classes of a switch, and adds to `own` destinations with a class of their own
-    /// there: the destination, the switch and the class. `is_own_at` is scratch space: by
-    /// destination, the last switch at which it had one.
+    /// Numbers the classes of a switch: `of_groups` gets those of the groups that have one there, and
+    /// `own` gets destinations with a class of their own: the destination, the switch and the class.
+    /// `is_own_at` is scratch space: by destination, the last switch at which it had one.
     fn number(
         &self,
         at: u32,
         mut matched: Matched<'_>,
         is_own_at: &mut [u32],
         own: &mut Vec<(u32, u32, u16)>,
+        of_groups: &mut [u16],
     ) -> Result<(), TooManyClasses> {
         let groups = &self.groups;
         let exact = matched.addresses.exact_values();
@@ -194,22 +195,27 @@ impl Numbering<'_> {
         }
         // Classes are numbered in the order of the destinations.
         let mut numbers: FxHashMap<(u32, u32, u32), u16> = FxHashMap::default();
+        let mut last = None;
         let mut number = |number: u32| {
             let Destination { address, eth_type, sender } = self.destinations[number as usize];
             let Matched { addresses, types, sources } = &mut matched;
             // From 1, so that no flood is in a class with a unicast.
             let source = sender.map_or(0, |of| sources.number(self.macs[of as usize]) + 1);
-            let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
             let key = (addresses.number(address), types.number(eth_type.into()), source);
-            Ok(*numbers.entry(key).or_insert(next))
+            if let Some((_, class)) = last.filter(|&(known, _)| known == key) {
+                return Ok(class);
+            }
+            let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
+            let class = *numbers.entry(key).or_insert(next);
+            last = Some((key, class));
+            Ok(class)
         };
         let mut exact = exact.into_iter().peekable();
         for (first, group) in firsts {
             while let Some(one) = exact.next_if(|&one| one < first) {
                 own.push((one, at, number(one)?));
             }
-            let place = group * self.switches + at as usize;
-            self.rows[place].store(number(first)?, Ordering::Relaxed);
+            of_groups[group] = number(first)?;
         }
         for one in exact {
             own.push((one, at, number(one)?));
@@ -237,8 +243,9 @@ pub fn classes(
     let (addresses, types) = (classifiers(Field::EthDst), classifiers(Field::EthType));
     let groups = Groups::new(&addresses, destinations);
     let count = switches.len();
-    let rows = (0..groups.members.len() * count).map(|_| AtomicU16::new(0)).collect();
-    let numbering = Numbering { groups, macs, destinations, rows, switches: count };
+    let size = groups.members.len() * row_length(count);
+    let rows = (0..size).map(|_| AtomicU16::new(0)).collect();
+    let numbering = Numbering { groups, macs, destinations, rows };
     let each =
         addresses.into_iter().zip(types).zip(sources).map(|((addresses, types), sources)| {
             // What a classifier has numbered takes much memory: a thread takes and drops it.
@@ -249,17 +256,28 @@ pub fn classes(
     let next = AtomicUsize::new(0);
     let take = || {
         let (mut own, mut is_own_at) = (Vec::new(), vec![NO_SWITCH; destinations.len()]);
+        let groups = numbering.groups.members.len();
+        // The classes of the groups at each of a few switches. They are written to the rows at once:
+        // to write one switch after another would be a cache miss for each class.
+        let mut block = vec![0; SWITCHES_AT_A_TIME * row_length(groups)];
         loop {
             let first = next.fetch_add(SWITCHES_AT_A_TIME, Ordering::Relaxed);
-            let part = each.iter().enumerate().skip(first).take(SWITCHES_AT_A_TIME);
-            for (at, matched) in part {
-                let matched = matched.lock().unwrap_or_else(PoisonError::into_inner).take();
-                if let Some(matched) = matched {
-                    numbering.number(at as u32, matched, &mut is_own_at, &mut own)?;
-                }
-            }
             if first >= count {
                 return Ok(own);
+            }
+            let part = each.iter().enumerate().skip(first).take(SWITCHES_AT_A_TIME);
+            block.fill(0);
+            for ((at, matched), of_groups) in part.zip(block.chunks_exact_mut(row_length(groups))) {
+                let matched = matched.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(matched) = matched {
+                    numbering.number(at as u32, matched, &mut is_own_at, &mut own, of_groups)?;
+                }
+            }
+            for (group, row) in numbering.rows.chunks_exact(row_length(count)).enumerate() {
+                let part = row[..count].iter().skip(first).take(SWITCHES_AT_A_TIME);
+                for (class, of_groups) in part.zip(block.chunks_exact(row_length(groups))) {
+                    class.store(of_groups[group], Ordering::Relaxed);
+                }
             }
         }
     };
@@ -280,7 +298,7 @@ pub fn classes(
     }
     let rows: Vec<u16> = numbering.rows.into_iter().map(AtomicU16::into_inner).collect();
     let mut classes = DestinationClasses::new(count);
-    let rows = classes.add_rows(&rows);
+    let rows = classes.add_rows(rows);
     for (&group, own) in numbering.groups.of.iter().zip(own) {
         classes.push(rows[group as usize], own);
     }

@@ -34,6 +34,19 @@ pub fn flat<T: numpy::Element + Copy>(
     }
 }
 
+/// The array called `name`, of so many rows and columns, without a copy.
+pub fn square<'py>(
+    arrays: &Bound<'py, PyDict>,
+    name: &str,
+    side: usize,
+) -> PyResult<PyReadonlyArray2<'py, i32>> {
+    let wrong = || PyValueError::new_err(format!("{name}: not an array of {side} times {side}"));
+    let array = arrays.get_item(name)?.ok_or_else(wrong)?;
+    let array: PyReadonlyArray2<'py, i32> = array.extract().map_err(|_| wrong())?;
+    let fits = array.as_array().shape() == [side, side];
+    fits.then_some(array).ok_or_else(wrong)
+}
+
 /// How many rows the array called `name` has.
 pub fn rows(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<usize> {
     let array = arrays.get_item(name)?;

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arrays::{flat, rows as len};
+use super::arrays::{flat, rows as len, square};
 use super::state::{fabric, PyState};
 use crate::graph::next_hops::PyNextHops;
 
@@ -45,8 +45,8 @@ fn source_choices(
         over: flat(arrays, "over", &[len(arrays, "over")?])?,
         kind: flat(arrays, "kind", &[channels])?,
         rises: rises.chunks(kinds.max(1)).map(<[bool]>::to_vec).collect(),
-        direct: direct.clone().into(),
-        towards: towards.clone().into(),
+        direct: direct.as_slice().into(),
+        towards: towards.as_slice().into(),
     };
     let is_channel = |&channel: &i32| (-1..channels as i32).contains(&channel);
     let fits = direct.iter().chain(&towards).all(is_channel)
@@ -80,7 +80,8 @@ pub fn of_plan(
     let flood_vlan: Vec<u16> = flat(arrays, "flood_vlan", &[len(arrays, "flood_vlan")?])?;
     let rows = flood_vlan.len();
     let vlan: Vec<u16> = flat(arrays, "vlan", &[len(arrays, "vlan")?])?;
-    let tree: Vec<i32> = flat(arrays, "tree", &[switches, switches])?;
+    let tree = square(arrays, "tree", switches)?;
+    let tree = tree.as_slice()?;
     let tree_priority: Vec<u8> = flat(arrays, "tree_priority", &[switches, switches])?;
     let is_channel = |&channel: &i32| (-1..channels as i32).contains(&channel);
     let is_tree = tree.iter().all(is_channel);
