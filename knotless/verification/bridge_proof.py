@@ -54,7 +54,8 @@ def bridge_proof(
     SentFrames or None
         If nothing can deadlock, it is about frames from any source, of which switches that learn
         nothing do not take notice, and about those with any tags, unless hosts could close a cycle
-        by the VLANs that they choose. None: it shows a cycle.
+        by the VLANs that they choose, or a link has frames without their tags. None: it shows a
+        cycle.
 
     Raises
     ------
@@ -90,9 +91,14 @@ def _edges(
 ) -> tuple[Edges, str]:
     """Return dependencies of all frames of hosts, with any tags, and an empty text.
 
-    If these close a cycle, return those of untagged frames, and a switch in the cycle.
+    If these close a cycle, return those of untagged frames, and a switch in the cycle. The same
+    with a switch that takes the tag off on a link: then the tag below counts, if there is one.
     """
     hosts = exported.fabric.hosts
+    for bridge in exported.switches:
+        links = exported.fabric.neighbours[bridge.name]
+        if any(port.untagged and port.port in links for port in bridge.ports):
+            return waiting(edges_of(untagged), control), bridge.name
     vlans = {vlan for switch in exported.switches for vlan in switch.vlans}
     states = [
         state_of_dot1q(exported, {host.name: {EVERYTHING_ELSE: vlan} for host in hosts})

@@ -79,6 +79,15 @@ class BridgeFolder:
                 copies.append("tagged" if tags else self.behind[switch, port])
         return copies
 
+    @property
+    def pops_on_links(self) -> bool:
+        """Whether frames leave on links without their tag, so that tags below it count there."""
+        return any(
+            untagged and (switch, port) in self.peer
+            for (switch, _), members in self.members.items()
+            for port, untagged in members.items()
+        )
+
     def waits(self, *, tagged: bool = False) -> set[tuple[str, str]]:
         """Return which channel can wait for which; ``tagged``: hosts put up to two tags on."""
         edges = set()

@@ -16,7 +16,7 @@ from knotless.forwarding.dot1q.state import state_of_dot1q
 from knotless.verification.bridge_proof import bridge_proof
 from knotless.verification.check import verdict_of
 from tests.support.bridge_trials import files_of_bridges, proof_of_product
-from tests.support.proofs import VERIFIER, run
+from tests.support.proofs import VERIFIER, judge, run, write_rules
 
 CUBE = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}/(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 MAC = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
@@ -100,6 +100,19 @@ def test_hosts_that_tag_are_covered_where_no_tag_can_close_a_cycle(tmp_path: Pat
         judgement = run(tmp_path / "out", tmp_path / "proof")
         assert judgement.accepted, judgement.text
         assert "with any tags" in judgement.text
+
+
+def test_tags_are_not_covered_where_links_have_none(tmp_path: Path) -> None:
+    """A switch of 802.1Q then goes by the tag below, of which the checker knows nothing."""
+    files = files_of_bridges("fattree,2,4,2", "smodk")
+    assert "\ntags any\n" in proof_of_product(files)
+    old = "vlan add dev s1-eth4 vid 5\n"
+    assert old in files["s1.bridge"]
+    files["s1.bridge"] = files["s1.bridge"].replace(old, f"{old[:-1]} untagged\n")
+    proof = proof_of_product(files)
+    assert "\nflow-control pause\nsources any\nfile " in proof
+    folder = write_rules(tmp_path / "bridges", files)
+    assert not VERIFIER.exists() or judge(folder, proof).accepted
 
 
 def test_links_that_lose_are_not_covered() -> None:
