@@ -251,8 +251,8 @@ def _with_moves(plan: Plan, failures: Failures, moved: dict[str, Any]) -> Plan:
         part = np.array(parts(plan.fabric, failures))
         apart = (part[:, None] != part) | (part[:, None] == FAILED)
         next_hop[:, apart & (plan.receivers > 0)] = -1
-        made = core.NextHops(next_hop)
-        routes = replace(tables, next_hop=made, changes=moved["changes"], **trees)
+        changes = moved["changes"]
+        routes = replace(tables, next_hop=core.NextHops(next_hop), changes=changes, **trees)
     else:
         channels, priorities = _paths(plan.routes, moved)
         routes = replace(plan.routes, channels=channels, priorities=priorities, **trees)

@@ -117,11 +117,11 @@ def _by_vlan(next_hop: NextHops, vlans: Mapping[int, int]) -> NextHops | None:
     tables, merged = next_hop.array(), dict[int, Ints]()
     for table, vlan in vlans.items():
         own = tables[table]
-        known = merged.setdefault(vlan, own)
-        if known is not own:
-            if ((known >= 0) & (own >= 0) & (known != own)).any():
+        others = merged.setdefault(vlan, own)
+        if others is not own:
+            if ((others >= 0) & (own >= 0) & (others != own)).any():
                 return None
-            merged[vlan] = np.maximum(known, own)
+            merged[vlan] = np.maximum(others, own)
     return NextHops(np.stack(list(merged.values())))
 
 
