@@ -49,8 +49,8 @@ from knotless.verification.proof_walk import Place, channels_to
 from knotless.verification.verdict_parts import Witness
 
 VERSION = "knotless-proof 3"
-_ETHERTYPE = 0x0806
-"""Of the frames that witnesses send; rules that test it are not covered."""
+_IPV4, _ARP = 0x0800, 0x0806
+"""EtherTypes of the frames that witnesses send."""
 _PRIORITY_SHIFT = 13
 _SPARSE = 16
 """If switches test less than one in so many of the shared patterns, classes are divided late."""
@@ -285,21 +285,24 @@ def _wait_lines(
     walker = _Walker(state, rules, verdict.flow_control, tags)
     for witness in verdict.witnesses:
         source = state.fabric.hosts[state.fabric.host_index[witness.source]]
-        destination = _address(state, witness.destination)
+        destination, eth_type = _address(state, witness.destination)
         frame = f"{source.name} {mac_text(destination)} {source.mac.lower()}"
         frame += "".join(f" {vlan}/0" for vlan in walker.tags_of(source.name, destination))
         yield f"wait {witness.held} {witness.wanted} {frame}"
-        yield f"via {' '.join([source.name, *walker.channels_of(witness, destination)])}"
+        yield f"via {' '.join([source.name, *walker.channels_of(witness, destination, eth_type)])}"
 
 
-def _address(state: ForwardingState, destination: str) -> int:
-    """Return the address to which the packet of a witness is sent."""
+def _address(state: ForwardingState, destination: str) -> tuple[int, int]:
+    """Return the address to which the packet of a witness is sent, and its EtherType."""
     if destination in state.fabric.host_index:
-        return mac_value(state.fabric.hosts[state.fabric.host_index[destination]].mac)
+        return mac_value(state.fabric.hosts[state.fabric.host_index[destination]].mac), _IPV4
     groups = {f"multicast:{group.number}": group.address for group in state.groups}
     if destination in groups:
-        return groups[destination]
-    return BROADCAST if destination == "all" else mac_value(destination)
+        return groups[destination], _IPV4
+    if destination == "all":
+        return BROADCAST, _ARP
+    address, _, eth_type = destination.partition("/")
+    return mac_value(address), int(eth_type, 0) if eth_type else _IPV4
 
 
 class _Walker:
@@ -323,19 +326,23 @@ class _Walker:
         vlans = self._tags[host]
         return (vlans.get(mac_text(destination), vlans[EVERYTHING_ELSE]),)
 
-    def channels_of(self, witness: Witness, destination: int) -> list[str]:
+    def channels_of(self, witness: Witness, destination: int, eth_type: int) -> list[str]:
         """Return the channels on which a frame comes to the wait of a witness."""
         state = self._state
         host = state.fabric.host_index[witness.source]
         source = mac_value(state.fabric.hosts[host].mac)
-        start = Place(*self._ends.hosts[host], self.tags_of(witness.source, destination))
-        return channels_to(witness, start, lambda place: self._next(place, destination, source))
 
-    def _next(self, place: Place, destination: int, source: int) -> Iterator[Place]:
+        def onward(place: Place) -> Iterator[Place]:
+            return self._next(place, destination, source, eth_type)
+
+        tags = self.tags_of(witness.source, destination)
+        return channels_to(witness, Place(*self._ends.hosts[host], tags), onward)
+
+    def _next(self, place: Place, destination: int, source: int, eth_type: int) -> Iterator[Place]:
         channels = self._state.channels
         switch, port, tags = place[:3]
         behaviour = self._rules[channels.names[switch]].parsed
-        choices, _ = behaviour.choices(port, destination, source, _ETHERTYPE, tags)
+        choices, _ = behaviour.choices(port, destination, source, eth_type, tags)
         for port, tags in chain.from_iterable(choices):
             channel = channels.leaving.get((switch, port))
             if channel is not None:

@@ -110,3 +110,16 @@ def test_what_is_read_says_so(tmp_path: Path, ring: Files) -> None:
     text = run("--print", write_rules(tmp_path / "rules", ring)).text
     [line] = [line for line in text.splitlines() if " more true " in line]
     assert line.startswith("rule s2 table 1 priority 400 in_port 0x3/0xffffffff ")
+
+
+def test_a_cycle_of_frames_of_one_type_is_replayed(tmp_path: Path, ring: Files) -> None:
+    for number in range(1, 5):
+        for to in {1, 2, 3, 4} - {number}:
+            match = f"eth_type=0x88b5,eth_dst=02:00:00:00:{to:02x}:01,vlan_vid=0x1002"
+            ring[f"s{number}.flows"] += (
+                f"cookie=0x6b6e6f74,table=1,priority=400,{match} actions=output:2\n"
+            )
+    folder = write_rules(tmp_path / "rules", ring)
+    judgement = judge(folder, proof_of_product(folder, "pause"))
+    assert judgement.replayed, judgement
+    assert "whether rules that test other fields, such as the EtherType, match" in judgement.text
