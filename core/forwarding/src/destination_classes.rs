@@ -72,6 +72,7 @@ impl DestinationClasses {
             rows.copy_within(place * length..(place + 1) * length, to * length);
         }
         rows.truncate(distinct.len() * length);
+        rows.shrink_to_fit();
         // The rows of large fabrics take much memory: the first ones are not copied.
         if self.rows.is_empty() {
             self.rows = rows;

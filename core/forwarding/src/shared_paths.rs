@@ -70,7 +70,7 @@ pub(crate) struct SharedPaths<'a, B> {
     differs: Vec<bool>,
 }
 
-/// All switches: those without hosts, the nearer to hosts first, then those with hosts.
+/// All switches that packets can reach: those without hosts, the nearer to hosts first, then those with hosts.
 ///
 /// Packets meet on their way up a fat-tree, whatever the pod of their destination. So destinations
 /// are to be divided first where lower switches tell them apart, then where higher ones do; if pods
@@ -314,5 +314,21 @@ impl<'a, B: Behaviour> SharedPaths<'a, B> {
         let hops = || flows.iter().map(|flow| flow.id).collect();
         note_arrivals(self.state, &to.hosts, &mut self.arrivals, hops);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_without_hosts_come_first_and_the_nearer_to_hosts_before_others() {
+        // 0 and 4 have hosts; 0 - 3 - 1 - 2 and 4 - 3 are joined, and nothing is joined to 5.
+        let links = [(0, 3), (3, 1), (1, 2), (4, 3)];
+        let both = links.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+        let ends: Vec<_> = both.map(|(a, b)| ((a, b), (b, a))).collect();
+        let (leaves, enters) = ends.into_iter().unzip();
+        let fabric = Fabric::new(6, leaves, enters, &[(4, 9), (0, 9)]);
+        assert_eq!(by_first_met(&fabric), [3, 1, 2, 0, 4]);
     }
 }
