@@ -118,7 +118,11 @@ let ranking (folder : Folder.t) (fabric : Checker.fabric) (ranks : Proof_file.ra
   (* No queue comes before that of a host. *)
   Array.fill rank_of (levels * folder.first_host) (levels * Folder.hosts folder) 0;
   List.iter (fun ((name, priority), rank) ->
-      rank_of.(fabric.queue (Cycle.channel folder name) priority) <- rank)
+      let channel = Cycle.channel folder name in
+      let queue = fabric.queue channel priority in
+      if queue <> (levels * channel) + priority then
+        refused "rank %s/%d: not the lowest priority of its queue" name priority;
+      rank_of.(queue) <- rank)
     ranks.above_one;
   { Checker.rank = Array.get rank_of; bound = ranks.bound }
 

@@ -85,6 +85,17 @@ def test_what_can_deadlock_is_refused_with_the_rule_and_both_queues(tmp_path: Pa
     assert found[2] == found[4]
 
 
+def test_a_rank_is_written_with_the_lowest_priority_of_its_queue(tmp_path: Path) -> None:
+    folder = write_rules(tmp_path / "rules", files_of_plan("mesh,3,2"))
+    proof = proof_of(folder)
+    assert judge(folder, proof).accepted
+    other = re.sub(r"^(rank s\d:\d)/0", r"\1/6", proof, count=1, flags=re.MULTILINE)
+    assert other != proof
+    judgement = judge(folder, other)
+    assert judgement.status == 1
+    assert "/6: not the lowest priority of its queue" in judgement.text
+
+
 def damaged_and_judged(folder: Path, name: str, old: str, new: str) -> Judgement:
     """Change a file, and judge it with the ranks and classes of the intact folder."""
     intact = proof_of(folder)
