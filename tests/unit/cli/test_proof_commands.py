@@ -12,8 +12,11 @@ from click.testing import CliRunner, Result
 
 from knotless.cli.commands import _proven
 from knotless.cli.main import main
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
 from tests.support import REPOSITORY
 from tests.support.classical_deadlocks import bounce
+from tests.support.infiniband_dumps import of_plan
 from tests.support.proofs import BUILT
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import leaf_spine
@@ -128,6 +131,18 @@ def test_another_hash_is_not_covered() -> None:
     file.write_text(file.read_text().replace("hrw", "active_backup"))
     done = call("check", "rules", "--proof", "p")
     assert (done.exit_code, done.stdout) == (2, "")
+
+
+@BUILT
+def test_a_subnet_is_proven() -> None:
+    made = of_plan(make_plan(load("ring,4"), "updown"))
+    assert made is not None
+    made.write(Path("my-subnet"))
+    done = call("check", "my-subnet", "--proof", "subnet.proof")
+    assert (done.exit_code, done.stderr) == (0, "")
+    verified = call("verify", "subnet.proof.rules", "subnet.proof")
+    assert verified.exit_code == 0
+    assert verified.stdout.startswith("accepted: the subnet cannot deadlock under credits\n")
 
 
 @pytest.mark.parametrize("fabric", ["adaptive-ring", "sharp-nodes", "ovs-table-miss"])
