@@ -64,12 +64,15 @@ def kind(fabric: Path) -> str:
 
 def fits(command: str, fabric: Path) -> bool:
     """Tell whether a command of the page is for this kind of fabric."""
-    of_kind = {"ibnetdiscover": "infiniband", "sonic_dump": "sonic", "--hosts": "sonic"}
-    of_kind["--proof"] = "frr"  # the server of the other one has no files, nor are LIDs covered
+    of_kind = {
+        "ibnetdiscover": ["infiniband"],
+        "sonic_dump": ["sonic"],
+        "--hosts": ["sonic"],
+        "--proof": ["frr", "infiniband"],  # the server of the other one has no files
+    }
     if "my-configurations" in command:
         return False  # these have routes
-    named = [name for part, name in of_kind.items() if part in command]
-    return not named or kind(fabric) in named
+    return all(kind(fabric) in kinds for part, kinds in of_kind.items() if part in command)
 
 
 @pytest.mark.thin(10)
