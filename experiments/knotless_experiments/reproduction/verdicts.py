@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from knotless.results.spread import Spread
 from knotless_experiments.reproduction.claim import FITTED, Claim
@@ -74,8 +75,17 @@ def effect(claim: Claim, spread: Spread | None) -> Interval | None:
     return Interval((1 - ours.mean) / theirs, *ends)
 
 
-def verdict(claim: Claim, spread: Spread | None, agrees: Callable[[float], bool] | None) -> str:
-    """Judge a figure by :data:`RULE`; a claim in words by ``agrees``, without which it has none."""
+def verdict(
+    claim: Claim,
+    spread: Spread | None,
+    agrees: Callable[[float], bool] | None,
+    *,
+    most: float = MOST,
+) -> str:
+    """Judge a figure by :data:`RULE`; a claim in words by ``agrees``, without which it has none.
+
+    Effects that are ``most`` times the paper's, or more, are others.
+    """
     if spread is None:
         return NOT_ATTEMPTED
     if claim.mark == FITTED:
@@ -94,7 +104,7 @@ def verdict(claim: Claim, spread: Spread | None, agrees: Callable[[float], bool]
         return REPRODUCED if ours.within(1 - SAME, 1 + SAME) else NOT_REPRODUCED
     if part.within(1 - SHARE, 1 + SHARE):
         return REPRODUCED
-    is_nearer = part.low > 0 and part.high < MOST
+    is_nearer = part.low > 0 and part.high < most
     return DIRECTION if is_nearer and abs(ours.mean - 1) > SAME else NOT_REPRODUCED
 
 
@@ -103,7 +113,4 @@ def verdict_before(claim: Claim, spread: Spread | None) -> str:
 
     However large an effect was, it had the paper's direction.
     """
-    says, part = verdict(claim, spread, None), effect(claim, spread)
-    if says != NOT_REPRODUCED or spread is None or part is None:
-        return says
-    return DIRECTION if part.low > 0 and abs(spread.mean - 1) > SAME else says
+    return verdict(claim, spread, None, most=inf)
