@@ -6,8 +6,8 @@ The tests beside ``proofs`` run few of them, ``python -m tests.prove_proofs brid
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from knotless.base.errors import FabricError, PlanError, ProofError
@@ -18,7 +18,8 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.bridge_proof import bridge_proof
 from knotless.verification.check import verdict_of
-from tests.support.bridge_damage import CHANGES, Change
+from tests.support import table_trials
+from tests.support.bridge_damage import CHANGES
 from tests.support.bridge_folders import (
     TAGS,
     BridgeFolder,
@@ -30,6 +31,7 @@ from tests.support.bridge_folders import (
 from tests.support.cycles import has_cycle
 from tests.support.proof_trials import climbed_ranks, with_files_of
 from tests.support.proofs import judge, write_rules
+from tests.support.table_trials import refused, without_ranks, write_damaged
 
 PLANS = (
     *("ring,4 updown", "ring,6 updown", "ring,6 dor", "ring,5 dor", "mesh,3,3 dor"),
@@ -111,18 +113,10 @@ def trial_of_scripts(intact: Path, proof: str, folder: Path, rng: random.Random)
     Returns whether they were accepted. Asserts that what is accepted is right, as frames find that
     are followed one by one, and that what is refused with the best evidence is not.
     """
-    files = {path.name: path.read_text() for path in intact.iterdir()}
-    before, kinds = dict(files), list[Change]()
-    while files == before:
-        kinds = rng.sample(CHANGES, rng.choice([1, 1, 1, 2]))
-        for change in kinds:
-            change(files, rng)
-    shutil.rmtree(folder, ignore_errors=True)
-    write_rules(folder, files)
+    names = write_damaged(intact, folder, CHANGES, rng)
     proofs = [with_files_of(proof, folder), proof_of_bridges(folder)]
     proofs.append(proof_of_bridges(folder, tagged=True))
     judgements = [judge(folder, each) for each in proofs]
-    names = [change.__name__ for change in kinds]
     assert all(judgement.status < 2 for judgement in judgements), (names, judgements)
     wrong = BridgeFolder(folder).fault()
     assert not (wrong and any(judgement.accepted for judgement in judgements)), (names, wrong)
@@ -148,23 +142,15 @@ def trial_of_cyclic_bridges(folder: Path, cycle: str, rng: random.Random) -> int
     """
     fabric = BridgeFolder(folder)
     edges, lines = sorted(fabric.waits()), classes(fabric)
-    without_ranks = "\n".join([f"{cycle.partition('claim ')[0]}claim safe", *lines]) + "\n"
-    proofs = [proof_of_bridges(folder), without_ranks]
-    for _ in range(4):
-        claim = rank_lines(climbed_ranks(edges, rng, 40))
-        for chosen in (lines, [line for line in lines if rng.random() < 0.9], lines[:1]):
-            proofs.append("\n".join([*head_of(folder), *claim, *chosen]) + "\n")
-    for each in proofs:
-        assert judge(folder, each).status == 1, each
-    return len(proofs)
+    return refused(
+        folder,
+        [proof_of_bridges(folder), without_ranks(cycle, lines)],
+        head_of(folder),
+        lambda: rank_lines(climbed_ranks(edges, rng, 40)),
+        lines,
+        rng,
+    )
 
 
-def first_with(claim: str, scratch: Path, rng: random.Random) -> tuple[Path, str]:
-    """Return a folder of scripts and its proof: others are drawn until one has this claim."""
-    for number in range(1_000):
-        place = scratch / str(number)
-        place.mkdir()
-        drawn, folder, proof = trial_of_bridges(place, rng)
-        if drawn == claim:
-            return folder, proof
-    raise AssertionError(claim)
+first_with = partial(table_trials.first_with, trial_of_bridges)
+"""Return a folder of scripts and its proof: others are drawn until one has this claim."""

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import ipaddress
 import random
-import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from knotless.base.errors import ProofError
 from knotless.cli.commands.check.proof import write_imported_proof
 from knotless.importers.paths import read_paths
 from knotless.verification.imported import verdict_of_imported
+from tests.support import table_trials
 from tests.support.linux_dumps import write_linux
 from tests.support.proof_trials import climbed_ranks, with_files_of
 from tests.support.proofs import judge
-from tests.support.route_damage import CHANGES, Change
+from tests.support.route_damage import CHANGES
 from tests.support.route_folders import (
     RouteFolder,
     classes,
@@ -34,6 +35,7 @@ from tests.support.router_nets import (
     random_net,
     with_uplinks,
 )
+from tests.support.table_trials import write_damaged
 
 FORMS = ("sonic", "flat", "redis", "frr", "text", "linux")
 OUTSIDE = "T2-*"
@@ -154,20 +156,10 @@ def trial_of_routes(intact: Path, proof: str, folder: Path, rng: random.Random) 
     Returns whether they were accepted. Asserts that what is accepted is right, as packets find that
     are followed one by one, and that what is refused with the best evidence is not.
     """
-    files = {path.name: path.read_text() for path in intact.iterdir()}
-    before, kinds = dict(files), list[Change]()
-    while files == before:
-        kinds = rng.sample(CHANGES, rng.choice([1, 1, 1, 2]))
-        for change in kinds:
-            change(files, rng)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text)
+    names = write_damaged(intact, folder, CHANGES, rng)
     proofs = [with_files_of(proof, folder), proof_of_routes(folder, proof)]
     accepted = [judge(folder, each).accepted for each in proofs]
     wrong = RouteFolder(folder).fault()
-    names = [change.__name__ for change in kinds]
     if any(accepted):
         assert not wrong, (names, wrong)
         return "accepted with the old evidence" if accepted[0] else "accepted with new evidence"
@@ -207,12 +199,5 @@ def _wider(lines: list[str], rng: random.Random) -> list[str]:
     return [*map(widened, lines)]
 
 
-def first_with(claim: str, scratch: Path, rng: random.Random) -> tuple[Path, str]:
-    """Return a folder of routes and its proof: others are drawn until one has this claim."""
-    for number in range(1_000):
-        place = scratch / str(number)
-        place.mkdir()
-        found, folder, proof = trial_of_fabric(place, rng)
-        if found == claim:
-            return folder, proof
-    raise AssertionError(claim)
+first_with = partial(table_trials.first_with, trial_of_fabric)
+"""Return a folder of routes and its proof: others are drawn until one has this claim."""

@@ -6,7 +6,7 @@ The tests beside ``proofs`` run few of them, ``python -m tests.prove_proofs lids
 from __future__ import annotations
 
 import random
-import shutil
+from functools import partial
 from pathlib import Path
 
 from knotless.base.errors import ProofError
@@ -15,11 +15,12 @@ from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.imported import verdict_of_imported
+from tests.support import table_trials
 from tests.support.adaptive_subnets import Choices, far_text
 from tests.support.infiniband_dumps import Subnet, of_plan, random_subnet
 from tests.support.proof_trials import climbed_ranks, with_files_of
 from tests.support.proofs import judge
-from tests.support.subnet_damage import CHANGES, Change
+from tests.support.subnet_damage import CHANGES
 from tests.support.subnet_folders import (
     SubnetFolder,
     classes,
@@ -27,6 +28,7 @@ from tests.support.subnet_folders import (
     proof_of_subnet,
     rank_lines,
 )
+from tests.support.table_trials import refused, without_ranks, write_damaged
 
 PLANS = (
     *("ring,4 updown", "ring,5 dor", "torus,3,3 dor", "torus,5 dor", "mesh,3,2,hosts=2 dor"),
@@ -135,21 +137,11 @@ def trial_of_lids(intact: Path, proof: str, folder: Path, rng: random.Random) ->
     Returns whether they were accepted. Asserts that what is accepted is right, as packets find that
     are followed one by one, and that what is refused with the best evidence is not.
     """
-    files = {path.name: path.read_text() for path in intact.iterdir()}
-    before, kinds = dict(files), list[Change]()
-    while files == before:
-        kinds = rng.sample(CHANGES, rng.choice([1, 1, 1, 2]))
-        for change in kinds:
-            change(files, rng)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text)
+    names = write_damaged(intact, folder, CHANGES, rng)
     proofs = with_files_of(proof, folder), proof_of_subnet(folder)
     judgements = [judge(folder, each) for each in proofs]
     assert all(judgement.status < 2 for judgement in judgements), judgements
     wrong = SubnetFolder(folder).fault()
-    names = [change.__name__ for change in kinds]
     if any(judgement.accepted for judgement in judgements):
         assert not wrong, (names, wrong)
         assert judgements[1].accepted, (names, judgements[1].text)
@@ -165,23 +157,15 @@ def trial_of_cyclic_subnet(folder: Path, cycle: str, rng: random.Random) -> int:
     """
     fabric = SubnetFolder(folder)
     edges, lines = sorted(fabric.waits()), classes(fabric)
-    without_ranks = "\n".join([f"{cycle.partition('claim ')[0]}claim safe", *lines]) + "\n"
-    proofs = [proof_of_subnet(folder), without_ranks]
-    for _ in range(4):
-        claim = rank_lines(climbed_ranks(edges, rng, 40))
-        for chosen in (lines, [line for line in lines if rng.random() < 0.9], lines[:1]):
-            proofs.append("\n".join([*head_of(folder), *claim, *chosen]) + "\n")
-    for each in proofs:
-        assert judge(folder, each).status == 1, each
-    return len(proofs)
+    return refused(
+        folder,
+        [proof_of_subnet(folder), without_ranks(cycle, lines)],
+        head_of(folder),
+        lambda: rank_lines(climbed_ranks(edges, rng, 40)),
+        lines,
+        rng,
+    )
 
 
-def first_with(claim: str, scratch: Path, rng: random.Random) -> tuple[Path, str]:
-    """Return a folder of tables and its proof: others are drawn until one has this claim."""
-    for number in range(1_000):
-        place = scratch / str(number)
-        place.mkdir()
-        drawn, folder, proof = trial_of_subnet(place, rng)
-        if drawn == claim:
-            return folder, proof
-    raise AssertionError(claim)
+first_with = partial(table_trials.first_with, trial_of_subnet)
+"""Return a folder of tables and its proof: others are drawn until one has this claim."""
