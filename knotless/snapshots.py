@@ -36,11 +36,13 @@ from knotless.importers.changed_lines import (
 )
 from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
 from knotless.importers.file_kinds import FoundFile
+from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.next_hops import HERE
 from knotless.importers.not_read import NotRead
 from knotless.importers.openflow.flow_changes import bridge_of
 from knotless.importers.paths import fabric_of, sources_of
 from knotless.importers.reading import read_source
+from knotless.importers.routers.vtysh_changes import changed_configuration, running_configuration
 from knotless.importers.sonic.config_change import changed_config, config_of, undecided
 from knotless.importers.sources import Source, source_of
 from knotless.notebook import Verdict
@@ -345,18 +347,20 @@ class Snapshot:
         return replace(self, files=tuple(files[path] for path in sorted(files)))
 
     def with_config_changes(self, changes: Mapping[str, str | bytes]) -> Snapshot:
-        """Return a snapshot after changes of SONiC configurations, or of rules of Open vSwitch.
+        """Return a snapshot after changes of SONiC, of FRR, or of rules of Open vSwitch.
 
         What the tables of buffers, PFC and QoS say is done at once. Where routes are those that
-        files list, what a change of other tables makes of them is not known, nor is the verdict.
+        files list, what a change of other tables, or of FRR, makes of them is not known, nor is the
+        verdict.
         A switch divides a change into steps of its own: what happens between them is not judged.
 
         Parameters
         ----------
         changes : mapping of str to str or bytes
             For switches, by name, a JSON patch as for ``config apply-patch`` (RFC 6902), or a
-            fragment as for ``config load``; for Open vSwitch bridges lines as for ``ovs-ofctl
-            add-flows`` (``delete in_port=1``), or commands (``ovs-ofctl del-flows br0 in_port=1``).
+            fragment as for ``config load``; for FRR lines as for ``vtysh`` (``no ip route ...``);
+            for Open vSwitch bridges lines as for ``ovs-ofctl add-flows`` (``delete in_port=1``), or
+            commands (``ovs-ofctl del-flows br0 in_port=1``).
 
         Raises
         ------
@@ -374,17 +378,37 @@ class Snapshot:
                 if (bridge := bridge_of(name, contents)) is not None:
                     files[str(bridge.path)] = bridge.changed(data.decode(errors="replace"))
                     continue
-                file = config_of(name, contents)
-                before = next(one.source.data for one in self.files if one.content is file)
-                files[str(file.path)], tables = changed_config(before, data)
+                if (source := self._frr_of(name, data)) is not None:
+                    lines = data.decode(errors="replace")
+                    before = source.data.decode(errors="replace")
+                    files[str(source.path)], names = changed_configuration(before, lines)
+                else:
+                    file = config_of(name, contents)
+                    config = next(one.source.data for one in self.files if one.content is file)
+                    files[str(file.path)], tables = changed_config(config, data)
+                    names = undecided(tables)
             except KnotlessError as error:
                 raise error.within(name) from None
-            if self.routes_by is None and (names := undecided(tables)):
+            if self.routes_by is None and names:
                 unclear.append(
                     f"the routes of {name} after the change of {listed(names, 3)}"
                     " (--routes bgp computes them from configurations)"
                 )
         return replace(self.with_changes(files), unclear=tuple(unclear))
+
+    def _frr_of(self, name: str, change: bytes) -> Source | None:
+        """Return the file with the configuration of FRR that is to be changed; None for JSON."""
+        if change.lstrip()[:1] in (b"{", b"["):
+            return None
+        return running_configuration(
+            name,
+            [
+                file.source
+                for file in self.files
+                if isinstance(file.content, NotRead)
+                or isinstance(file.content.value, FrrConfiguration)
+            ],
+        )
 
     def _path_called(self, name: str, files: Mapping[str, ReadFile]) -> str:
         """Return the path of a file, which may be called by its path below what was read."""

@@ -402,7 +402,7 @@ def _fits(content: Content) -> bool:
     return bool(_MARKS.search(content.text) or _FILES.fullmatch(content.name))
 
 
-def _read(content: Content) -> FrrConfiguration:
+def read_configuration(content: Content) -> FrrConfiguration:
     """Return what a file says; a line that is not understood is unclear, with its number."""
     reader = _Reader()
     for number, line in enumerate(content.text.split("\n"), 1):
@@ -415,4 +415,4 @@ def _read(content: Content) -> FrrConfiguration:
     return reader.read
 
 
-KIND = FileKind("FRR configuration", "routers", _NO_JSON, _read, _fits)
+KIND = FileKind("FRR configuration", "routers", _NO_JSON, read_configuration, _fits)

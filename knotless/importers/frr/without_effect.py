@@ -141,3 +141,28 @@ def is_without_effect(table: Statements, words: Sequence[str]) -> bool:
     """Tell whether a statement, or what it turns off, is in a table."""
     start = 1 if words[:1] == ["no"] else 0
     return any(" ".join(words[start:end]) in table for end in range(start + 1, len(words) + 1))
+
+
+def leaves_state_alone(sections: Sequence[str], text: str) -> bool:
+    """Tell whether a statement changes nothing of a running router but its logs and its access.
+
+    Others without an effect on computed routes may have one on those of a router as it runs, such
+    as the costs of protocols that are not followed. ``sections`` are those that it is in, the
+    outermost first, or its own if it opens one.
+
+    Examples
+    --------
+    >>> leaves_state_alone(["router bgp 1"], "neighbor 10.0.0.1 description spine 1")
+    True
+    >>> leaves_state_alone(["interface eth0"], "ip ospf cost 5")
+    False
+
+    """
+    words = text.split()
+    section = sections[0].split()[0] if sections else ""
+    if section in ("line", "key") or (section == words[0] == "interface" and len(words) == 2):
+        return True
+    table = {"": TOP, "interface": INTERFACE, "router": BGP, "route-map": MAP}.get(section, {})
+    if section == "router" and words[0] == "neighbor":
+        table, words = NEIGHBOUR, words[2:]
+    return is_without_effect({k: why for k, why in table.items() if why in (_LOG, _ACCESS)}, words)

@@ -50,7 +50,7 @@ def routers_of(
         if isinstance(file.value, NamedCables):
             cables += file.value.cables
         else:
-            by_device.setdefault(_folder_of_router(file.device), []).append(file)
+            by_device.setdefault(folder_of_router(file.device), []).append(file)
             for asic, tables in _asics(file.value):
                 of_asic = replace(file, value=tables, device=file.device / asic)
                 by_device.setdefault(of_asic.device, []).append(of_asic)
@@ -75,7 +75,7 @@ def _asics(value: object) -> Iterable[tuple[str, SonicTables]]:
     return value.asics.items() if isinstance(value, SonicTables) else ()
 
 
-def _folder_of_router(folder: Path) -> Path:
+def folder_of_router(folder: Path) -> Path:
     """Return the folder of a router whose file is in this folder, such as ``leaf1/etc/frr``."""
     for inner in _SYSTEM_FOLDERS:
         if folder.parts[-len(inner) :] == inner and len(folder.parts) > len(inner) + 1:

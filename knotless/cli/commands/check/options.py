@@ -65,7 +65,7 @@ source_options = grouped(
         multiple=True,
         metavar="SWITCH=F",
         help="Also judge what a change would make of it: a JSON patch of a SONiC configuration,"
-        " or a fragment to load; lines for ovs-ofctl add-flows. May be repeated.",
+        " or a fragment to load; lines for vtysh, or ovs-ofctl add-flows. May be repeated.",
     ),
     flow_control_option,
 )
