@@ -181,11 +181,15 @@ class WatchdogSettings(_Part):
 
     ``polling_us`` is how often it looks; None: it finds out at once. ``priorities`` None: all that
     are lossless. Action ``drop`` also drops what arrives from the port in the same priority,
-    ``drop-egress`` does not. With action ``alert`` storms are only counted.
+    ``drop-egress`` does not. With action ``alert`` storms are only counted. ``restored_by`` is what
+    ends a storm after ``restoration_us``: the queue is ``unpaused``; no PFC ``frames`` arrive for
+    it, as SONiC counts them; or these are not counted while all watched queues of the port are in a
+    storm (``frames-while-enabled``).
     """
 
     detection_us: Annotated[float, Field(gt=0, le=1e9, strict=False)]
     restoration_us: Annotated[float, Field(ge=0, le=1e9, strict=False)] | None = None
+    restored_by: Literal["unpaused", "frames", "frames-while-enabled"] = "unpaused"
     action: Literal["drop", "drop-egress", "forward", "alert"] = "drop"
     polling_us: Annotated[float, Field(gt=0, le=1e9, strict=False)] | None = None
     priorities: Priorities | None = None

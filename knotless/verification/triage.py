@@ -121,6 +121,7 @@ def triage(imported: TableFabric, pauses: Pauses) -> Triage:
     result.roots += [graph.congestion(switch, waiting) for switch, waiting in at_switch.items()]
     result.roots.sort(key=lambda root: (-root.pairs, root.switch, root.port))
     result.missing = [*dict.fromkeys(result.missing)]
+    result.notes += pauses.notes
     return result
 
 

@@ -108,13 +108,30 @@ impl WatchdogAction {
     }
 }
 
+/// What ends a storm: see [`Watchdog::restored_by`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestoredBy {
+    /// The virtual channel is not paused.
+    #[default]
+    Unpaused,
+    /// No pause frame of its class arrives, whether it pauses or resumes: counters of SONiC do not
+    /// tell one from the other (sonic-swss, `pfc_restore.lua`).
+    Frames,
+    /// The same, but the chip counts no frames while all that the watchdog watches on its port are
+    /// in a storm, since the port obeys no PFC then: storms end that go on.
+    FramesWhileEnabled,
+}
+
 /// A watchdog for virtual channels that are paused too long, as SONiC's for PFC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchdog {
     /// A storm begins when frames have waited for this long with none sent.
     pub detection: Time,
-    /// It ends when the virtual channel has not been paused for this long.
+    /// It ends when the virtual channel has not been paused for this long, or as `restored_by` says.
     pub restoration: Time,
+    /// What has to be so for the restoration time.
+    pub restored_by: RestoredBy,
     /// What becomes of its frames in between.
     pub action: WatchdogAction,
     /// Storms begin and end only at multiples of this time; 0: whenever it is run.
@@ -128,7 +145,8 @@ impl Watchdog {
     /// time by default, as in SONiC.
     pub fn new(detection: Time, restoration: Option<Time>, action: WatchdogAction) -> Watchdog {
         let restoration = restoration.unwrap_or(detection.saturating_mul(2));
-        Watchdog { detection, restoration, action, polling: 0, priorities: 0xff }
+        let restored_by = RestoredBy::Unpaused;
+        Watchdog { detection, restoration, restored_by, action, polling: 0, priorities: 0xff }
     }
 
     /// When a driver that runs watchdogs only from time to time must do so next: at the next

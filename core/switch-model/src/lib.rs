@@ -194,7 +194,7 @@ mod units;
 
 pub use broadcast_limit::BroadcastLimit;
 pub use buffers::PoolCounters;
-pub use config::{Buffer, ChannelConfig, Watchdog, WatchdogAction};
+pub use config::{Buffer, ChannelConfig, RestoredBy, Watchdog, WatchdogAction};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};
 pub use deadlock::{deadlock_of, Deadlock};
 pub use defaults::{default_jitter, Limits, CREDIT_UNIT_BYTES};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use graph::limits::MAX_BYTES;
 use serde::Deserialize;
 
-use crate::config::{Watchdog, WatchdogAction};
+use crate::config::{RestoredBy, Watchdog, WatchdogAction};
 use crate::units::{Time, MICROSECOND};
 
 /// The side of a switch on which a pool counts frames.
@@ -103,6 +103,9 @@ pub struct WatchdogSettings {
     pub detection_us: f64,
     /// See [`Watchdog::restoration`]; None: twice the detection time.
     pub restoration_us: Option<f64>,
+    /// See [`Watchdog::restored_by`].
+    #[serde(default)]
+    pub restored_by: RestoredBy,
     /// See [`Watchdog::action`].
     #[serde(default)]
     pub action: WatchdogAction,
@@ -119,6 +122,7 @@ impl WatchdogSettings {
         let priorities = self.priorities.as_ref();
         Watchdog {
             polling: self.polling_us.map_or(0, |us| time(us).max(1)),
+            restored_by: self.restored_by,
             priorities: priorities.map_or(0xff, |some| some.iter().fold(0, |m, p| m | 1 << p)),
             ..Watchdog::new(
                 time(self.detection_us).max(1),

@@ -4,8 +4,8 @@ mod harness;
 
 use harness::{channel, Hop, Simulation};
 use switch_model::{
-    ChannelConfig, ChannelId, DropCause, FlowControl, PauseLimit, VirtualChannel, Watchdog,
-    WatchdogAction, MICROSECOND, SECOND,
+    ChannelConfig, ChannelId, DropCause, FlowControl, PauseLimit, RestoredBy, VirtualChannel,
+    Watchdog, WatchdogAction, MICROSECOND, SECOND,
 };
 
 const FRAME: u32 = 1522;
@@ -194,6 +194,61 @@ fn a_watchdog_that_polls_sees_storms_only_then() {
     run(&mut simulation, 2, |_, _| {});
     assert_eq!(since(&simulation), None);
     assert_eq!(simulation.model.counters(simulation.now, ChannelId(PAUSED)).storms_restored, 1);
+}
+
+/// A host stops the priorities `stormed` of its two, and resumes them from `resumed_ms` on, each with
+/// a frame every 10 ms until `ends_ms`. Returns the storms of priority 0 that were detected and
+/// restored, and whether it is in one in the end.
+fn storms_by(
+    restored_by: RestoredBy,
+    stormed: &[u8],
+    resumed_ms: u64,
+    ends_ms: u64,
+    ms: u64,
+) -> (u64, u64, bool) {
+    let mut simulation = fabric(|index, config| {
+        config.flow_control = FlowControl::Pfc;
+        config.watchdog = (index == PAUSED).then_some(Watchdog {
+            polling: 200 * MS,
+            restored_by,
+            priorities: 0b11,
+            ..Watchdog::new(200 * MS, Some(200 * MS), WatchdogAction::Drop)
+        });
+    });
+    run(&mut simulation, ms, |simulation, at| {
+        simulation.send(2, FRAME, &[(FIRST, 1), (BETWEEN, 1), (PAUSED, 1)]);
+        if at.is_multiple_of(10) && at < ends_ms {
+            let until = if at < resumed_ms { (at + 3000) * MS } else { 0 };
+            for &class in stormed {
+                let target = VirtualChannel { class, ..target(PAUSED) };
+                simulation.model.pause_until(simulation.now, target, until, &mut simulation.world);
+            }
+        }
+    });
+    let counted = simulation.model.counters(simulation.now, ChannelId(PAUSED));
+    let in_storm = simulation.model.storm_since(target(PAUSED)).is_some();
+    let others = u64::from(stormed.len() > 1) + 1;
+    (counted.storms_detected / others, counted.storms_restored / others, in_storm)
+}
+
+#[test]
+fn a_storm_of_frames_that_resume_lasts_where_frames_are_counted() {
+    // It pauses for a second, then resumes for two: sonic-swss 4581.
+    for (restored_by, lasts) in [(RestoredBy::Unpaused, false), (RestoredBy::Frames, true)] {
+        assert_eq!(storms_by(restored_by, &[0], 1000, 3000, 3000), (1, u64::from(!lasts), lasts));
+        assert_eq!(storms_by(restored_by, &[0], 1000, 3000, 3700), (1, 1, false));
+        assert_eq!(storms_by(restored_by, &[0], 0, 3000, 3000), (0, 0, false));
+    }
+}
+
+#[test]
+fn storms_that_go_on_end_where_no_frames_are_counted_without_pfc() {
+    // Both priorities are stormed for all of the time, or one: sonic-buildimage 29203.
+    let deaf = RestoredBy::FramesWhileEnabled;
+    assert_eq!(storms_by(RestoredBy::Frames, &[0, 1], 99_000, 99_000, 12_300), (1, 0, true));
+    assert_eq!(storms_by(deaf, &[0], 99_000, 99_000, 12_300), (1, 0, true));
+    let (detected, restored, _) = storms_by(deaf, &[0, 1], 99_000, 99_000, 12_300);
+    assert_eq!((detected, restored), (20, 20), "a cycle of three polls");
 }
 
 #[test]

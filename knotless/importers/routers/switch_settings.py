@@ -300,6 +300,7 @@ class _Reader:
             WatchdogSettings,
             detection_us=detection * _MS,
             restoration_us=restoration * _MS if restoration else None,
+            restored_by="frames",
             action=row.get("action", "drop"),
             polling_us=polling * _MS if polling else None,
             priorities=watched or None,

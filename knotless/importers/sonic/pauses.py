@@ -6,7 +6,8 @@ counters of received PFC frames, and the history of pauses that some chips keep.
 
 References
 ----------
-sonic-net/sonic-swss, orchagent/pfcwdorch.cpp (``PFC_WD_TABLE_INSTORM``, ``PFC_WD_STATUS``); SAI,
+sonic-net/sonic-swss, orchagent/pfcwdorch.cpp (``PFC_WD_TABLE_INSTORM``, ``PFC_WD_STATUS``) and
+pfc_restore.lua (what ends a storm), issue 4581; sonic-net/sonic-buildimage, issue 29203; SAI,
 saiport.h and saiqueue.h; sonic-net/SONiC, doc/pfc (historical statistics of PFC).
 
 """
@@ -17,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from knotless.base.printable import listed
 from knotless.importers.fabric import Config, TableFabric
 
 _RX = re.compile(r"SAI_PORT_STAT_PFC_([0-7])_RX_PKTS")
@@ -25,6 +27,10 @@ _PAUSED = re.compile(
 )
 _OF_PAUSES = ("PFC_WD_TABLE_INSTORM", "PFCWD_STATS", "PFC_COUNTERS", "PFC_HISTORY", "COUNTERS")
 """Tables that tell about pauses; a switch that has none of these was not asked."""
+
+_MANY_STORMS = 10
+"""Storms that have begun and ended again, from which on they may be one that goes on."""
+_SHOWN = 3
 
 Queue = tuple[str, str, int]
 """A switch, one of its ports, and a priority."""
@@ -36,13 +42,14 @@ class Pauses:
 
     ``stopped`` are paused now, ``paused`` have been paused at some time, both with what says so.
     ``watched`` are the switches whose pauses were read. ``filled`` is the most bytes that a queue
-    held.
+    held. ``notes`` are what the watchdogs' own behaviour may explain.
     """
 
     stopped: Mapping[Queue, str]
     paused: Mapping[Queue, str]
     watched: frozenset[str]
     filled: Mapping[Queue, int]
+    notes: tuple[str, ...] = ()
 
 
 def pauses_of(imported: TableFabric) -> Pauses:
@@ -51,6 +58,7 @@ def pauses_of(imported: TableFabric) -> Pauses:
     paused: dict[Queue, str] = {}
     filled: dict[Queue, int] = {}
     watched = set()
+    in_storm, returning = list[str](), list[str]()
     for switch, tables in zip(imported.fabric.switches, imported.configs, strict=False):
         ports = tables.get("PORT", {})
         if any(tables.get(name) for name in _OF_PAUSES):
@@ -65,7 +73,33 @@ def pauses_of(imported: TableFabric) -> Pauses:
         for key, fields in tables.get("QUEUE_WATERMARKS", {}).items():
             port, _, queue = key.rpartition(":")
             filled[switch.name, port, _number(queue)] = _number(fields.get("bytes", ""))
-    return Pauses(stopped, paused, frozenset(watched), filled)
+        storms = _storms(tables)
+        in_storm += [f"{switch.name}:{queue}" for queue in storms if storms[queue].goes_on]
+        returning += [f"{switch.name}:{port}" for port in _ports_of_returning_storms(storms)]
+    notes = tuple(_notes(in_storm, returning))
+    return Pauses(stopped, paused, frozenset(watched), filled, notes)
+
+
+def _notes(in_storm: list[str], returning: list[str]) -> Iterator[str]:
+    if in_storm:
+        yield (
+            f"a watchdog holds {listed(in_storm, _SHOWN)} in a storm until no PFC frames arrive at"
+            " all, also none that resume: the neighbour may have stopped pausing (sonic-swss 4581)"
+        )
+    if returning:
+        yield (
+            f"storms of all watched queues of {listed(returning, _SHOWN)} began and ended again and"
+            " again: it may be one that goes on, where chips count no PFC frames while PFC is off"
+            " for all queues of a port (sonic-buildimage 29203)"
+        )
+
+
+def _ports_of_returning_storms(storms: Mapping[str, _Storms]) -> list[str]:
+    """Return the ports all of whose watched queues had many storms, nearly all of them over."""
+    by_port: dict[str, list[_Storms]] = {}
+    for queue, counted in storms.items():
+        by_port.setdefault(queue.rpartition(":")[0], []).append(counted)
+    return [port for port, of_port in by_port.items() if all(one.come_and_go for one in of_port)]
 
 
 def _stopped(tables: Config) -> Iterator[tuple[str, int, str]]:
@@ -90,7 +124,9 @@ def _history(tables: Config) -> Iterator[tuple[str, int, str]]:
     """Yield the queues that were paused at some time, with what says so, each once or more."""
     for queue, storms in _storms(tables).items():
         port, _, number = queue.rpartition(":")
-        yield port, _number(number), storms
+        if storms.detected:
+            text = f"{storms.detected} storms detected, {storms.restored} restored"
+            yield port, _number(number), text
     for (port, priority), frames in _frames(tables).items():
         yield port, priority, f"{frames} PFC frames received"
     for queue, fields in tables.get("PFC_HISTORY", {}).items():
@@ -106,25 +142,40 @@ def _history(tables: Config) -> Iterator[tuple[str, int, str]]:
             yield port, _number(number), "history of pauses in COUNTERS_DB"
 
 
-def _storms(tables: Config) -> dict[str, str]:
-    """Return the storms that the watchdog has detected, by port and queue."""
-    detected = {
-        queue: (fields.get("detected", ""), fields.get("restored", ""))
+@dataclass(frozen=True)
+class _Storms:
+    """What the watchdog has counted of a queue, and whether the queue is in a storm."""
+
+    detected: int
+    restored: int
+    goes_on: bool
+
+    @property
+    def come_and_go(self) -> bool:
+        return self.restored >= _MANY_STORMS and self.detected - self.restored in (0, 1)
+
+
+def _storms(tables: Config) -> dict[str, _Storms]:
+    """Return the storms of each queue that the watchdog watches, by port and queue."""
+    storms = {
+        queue: _Storms(
+            _number(fields.get("detected", "")),
+            _number(fields.get("restored", "")),
+            fields["status"] == "stormed",
+        )
         for queue, fields in tables.get("PFCWD_STATS", {}).items()
     }
     counters = tables.get("COUNTERS", {})
     for queue, row in tables.get("COUNTERS_QUEUE_NAME_MAP", {}).items():
         fields = counters.get(row.get("", ""), {})
-        counted = (
-            fields.get("PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", ""),
-            fields.get("PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED", ""),
+        detected, restored = (
+            _number(fields.get(f"PFC_WD_QUEUE_STATS_DEADLOCK_{what}", ""))
+            for what in ("DETECTED", "RESTORED")
         )
-        detected.setdefault(queue, counted)
-    return {
-        queue: f"{_number(storms)} storms detected, {_number(restored)} restored"
-        for queue, (storms, restored) in detected.items()
-        if _number(storms)
-    }
+        if detected or "PFC_WD_STATUS" in fields:
+            goes_on = fields.get("PFC_WD_STATUS") == "stormed"
+            storms.setdefault(queue, _Storms(detected, restored, goes_on))
+    return storms
 
 
 def _frames(tables: Config) -> dict[tuple[str, int], int]:

@@ -119,6 +119,7 @@ def test_all_tables_become_settings() -> None:
             "restoration_us": 400_000.0,
             "action": "forward",
             "polling_us": 100_000.0,
+            "restored_by": "frames",
             "priorities": [3],
         },
         "ports": {

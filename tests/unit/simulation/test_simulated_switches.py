@@ -215,6 +215,23 @@ def test_watchdogs_of_the_file_differ_by_port_and_priority(tmp_path: Path) -> No
     assert dropped["drops"]["watchdog"] > 0
 
 
+@pytest.mark.parametrize(
+    ("restored_by", "detected", "restored"),
+    [("unpaused", 1, 0), ("frames", 1, 0), ("frames-while-enabled", 8, 8)],
+)
+def test_a_storm_that_goes_on_ends_again_and_again_where_no_frames_are_counted(
+    tmp_path: Path, restored_by: str, detected: int, restored: int
+) -> None:
+    path = tmp_path / "switch.yaml"
+    times = "detection_us: 20000, restoration_us: 20000, polling_us: 20000"
+    path.write_text(f"watchdog: {{{times}, priorities: [0], restored_by: {restored_by}}}\n")
+    asked = ["ring,4", "--engine", "updown", "--flow-control", "pfc", "--pattern", "shift:1"]
+    asked += ["--load", "0.5", "--duration", "500000", "--switch", str(path), "--json"]
+    done = CliRunner().invoke(command, [*asked, "--pause-host", "h1@1000", "--host-pause", "1"])
+    storms = json.loads(done.output)["storms"]
+    assert (storms["detected"], storms["restored"]) == (detected, restored)
+
+
 def test_a_watchdog_is_in_the_file_or_an_option(tmp_path: Path) -> None:
     path = tmp_path / "switch.yaml"
     path.write_text("watchdog: {detection_us: 9}")

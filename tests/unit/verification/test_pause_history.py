@@ -89,6 +89,52 @@ def test_what_is_paused_now_counts_before_history(tmp_path: Path) -> None:
     assert [root["port"] for root in values["roots"]] == ["leaf2:Ethernet400"]
 
 
+def notes_with(folder: Path, *rows: str) -> tuple[str, ...]:
+    """Return what is noted of a router whose watchdog counts these rows."""
+    table = STATS + "".join(f"{row}  0/0\n" for row in rows)
+    return pauses_with(folder, {"pfcwd.txt": table}).notes
+
+
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        (("Ethernet0:3  operational  1/1",), ""),
+        (("Ethernet0:3  operational  9/9", "Ethernet0:4  operational  9/9"), ""),
+        (("Ethernet0:3  operational  90/40",), ""),
+        (("Ethernet0:3  operational  170/170", "Ethernet0:4  operational  0/0"), ""),
+        (("Ethernet0:3  operational  170/170", "Ethernet0:4  operational  170/170"), "29203"),
+        (("Ethernet0:3  operational  170/170", "Ethernet4:3  operational  0/0"), "29203"),
+        (("Ethernet0:3  stormed  1/0", "Ethernet4:3  operational  0/0"), "4581"),
+    ],
+)
+def test_what_a_watchdog_itself_may_explain_is_noted(
+    tmp_path: Path, rows: tuple[str, ...], note: str
+) -> None:
+    notes = notes_with(tmp_path, *rows)
+    assert len(notes) == bool(note)
+    for text in notes:
+        assert note in text
+        assert "r0:Ethernet0" in text
+        assert "r0:Ethernet4" not in text
+
+
+def test_databases_say_the_same_of_storms(tmp_path: Path) -> None:
+    counters = {
+        "COUNTERS_QUEUE_NAME_MAP": {"Ethernet0:3": "oid:0x3", "Ethernet0:4": "oid:0x4"},
+        "COUNTERS:oid:0x3": {
+            "PFC_WD_STATUS": "stormed",
+            "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED": "171",
+            "PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED": "170",
+        },
+        "COUNTERS:oid:0x4": {"SAI_QUEUE_STAT_PACKETS": "7"},
+    }
+    notes = pauses_with(tmp_path, {"counters.json": json.dumps(counters)}).notes
+    assert [number in note for number, note in zip(("4581", "29203"), notes, strict=True)] == [
+        True,
+        True,
+    ]
+
+
 def test_without_storms_nothing_was_paused_if_all_were_asked(tmp_path: Path) -> None:
     folder = copied("storms-come-and-go", tmp_path)
     for file in folder.glob("*/pfcwd.txt"):

@@ -20,6 +20,7 @@ impl<P> Model<P> {
             if self.channels[index].needs_credit() {
                 self.take_update(now, target, allowed);
             } else {
+                self.count_pause_frame(now, target);
                 let until = self.pause_end(now, target, stop && self.obeys(target), fx);
                 self.set_paused(now, target, until);
             }
@@ -42,6 +43,7 @@ impl<P> Model<P> {
         if !pauses || state.to_switch || !self.obeys(target) {
             return false;
         }
+        self.count_pause_frame(now, target);
         let limit = self.config(target.channel).pause_limit;
         let host = self.host_pauses.entry(target).or_insert_with(|| HostPause::new(now, limit));
         let granted = Some(host.request(now, until)).filter(|&granted| granted > now);

@@ -2,8 +2,9 @@
 //!
 //! It follows the PFC watchdog of SONiC. A *storm* begins when frames have waited for a paused
 //! virtual channel for the detection time, with none sent. It ends when the channel has not been
-//! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored,
-//! or the storm is only counted. A watchdog that polls sees both only then, as SONiC's does.
+//! paused for the restoration time, or when no pause frame has arrived for it ([`RestoredBy`]). In
+//! between, its frames are dropped, or its pauses are ignored, or the storm is only counted. A
+//! watchdog that polls sees both only then, as SONiC's does.
 //!
 //! [`WatchdogAction::Drop`] also drops what arrives from the port of the storm in the same class, as
 //! SONiC does by access lists for ingress and egress, and until 2022 by a buffer profile of no bytes
@@ -14,7 +15,7 @@ use std::ops::Range;
 
 use super::{Effects, Model};
 use crate::channel::ColdState;
-use crate::config::{Watchdog, WatchdogAction};
+use crate::config::{RestoredBy, Watchdog, WatchdogAction};
 use crate::counters::DropCause;
 use crate::ids::{ChannelId, VirtualChannel};
 use crate::units::Time;
@@ -25,6 +26,8 @@ pub(crate) struct Storm {
     pub since: Time,
     /// Since when the virtual channel is not paused; None while it is.
     pub quiet_since: Option<Time>,
+    /// When the last pause frame has arrived that its watchdog counts.
+    pub last_frame: Time,
 }
 
 impl<P> Model<P> {
@@ -82,7 +85,7 @@ impl<P> Model<P> {
     /// happens: a storm will begin, or end.
     pub fn watchdog_pending(&self) -> bool {
         self.has_watchdog
-            && (self.storms.values().any(|storm| storm.quiet_since.is_some())
+            && (self.storms.keys().any(|&storm| self.quiet_since(storm).is_some())
                 || self.every_channel().any(|channel| {
                     let mut classes = self.classes(channel);
                     classes.any(|class| self.watched(VirtualChannel { channel, class }).is_some())
@@ -153,7 +156,7 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) {
         let VirtualChannel { channel, class } = target;
-        self.storms.insert(target, Storm { since: now, quiet_since: None });
+        self.storms.insert(target, Storm { since: now, quiet_since: None, last_frame: now });
         self.cold[channel.index()].storms_detected += 1;
         let state = &mut self.channels[channel.index()];
         let mask = state.flow_control.mask(class);
@@ -178,24 +181,62 @@ impl<P> Model<P> {
 
     /// The first step of [`Model::run_watchdog`]: end storms.
     pub fn end_storms(&mut self, now: Time) {
-        let (channels, cold) = (&mut self.channels, &mut self.cold);
-        let mut ended = Vec::new();
-        self.storms.retain(|target, storm| {
-            let index = target.channel.index();
-            let restoration =
-                cold[index].config.watchdog.map_or(0, |watchdog| watchdog.restoration);
-            let over = |since: Time| now.saturating_sub(since) >= restoration;
-            if cold[index].next_poll > now || !storm.quiet_since.is_some_and(over) {
-                return true;
-            }
-            cold[index].storms_restored += 1;
-            channels[index].storming &= !channels[index].flow_control.mask(target.class);
-            ended.push(*target);
-            false
-        });
+        let over = |&target: &VirtualChannel| {
+            let cold = &self.cold[target.channel.index()];
+            let restoration = cold.config.watchdog.map_or(0, |watchdog| watchdog.restoration);
+            let quiet = |since: Time| now.saturating_sub(since) >= restoration;
+            cold.next_poll <= now && self.quiet_since(target).is_some_and(quiet)
+        };
+        let ended: Vec<VirtualChannel> = self.storms.keys().copied().filter(over).collect();
         for target in ended {
+            let index = target.channel.index();
+            self.storms.remove(&target);
+            self.cold[index].storms_restored += 1;
+            let state = &mut self.channels[index];
+            state.storming &= !state.flow_control.mask(target.class);
             self.set_refuses(target, false);
         }
+    }
+
+    /// A pause frame has arrived for a virtual channel, which may be in a storm.
+    #[inline]
+    pub(super) fn count_pause_frame(&mut self, now: Time, target: VirtualChannel) {
+        if self.has_watchdog && self.deaf_since(target).is_none() {
+            if let Some(storm) = self.storms.get_mut(&target) {
+                storm.last_frame = now;
+            }
+        }
+    }
+
+    /// Since when the watchdog of a virtual channel in a storm sees nothing of it; None: it does.
+    fn quiet_since(&self, target: VirtualChannel) -> Option<Time> {
+        let storm = self.storms.get(&target)?;
+        let watchdog = self.cold[target.channel.index()].config.watchdog?;
+        match watchdog.restored_by {
+            RestoredBy::Unpaused => storm.quiet_since,
+            RestoredBy::Frames => Some(storm.quiet_since?.max(storm.last_frame)),
+            RestoredBy::FramesWhileEnabled => {
+                self.deaf_since(target).or_else(|| Some(storm.quiet_since?.max(storm.last_frame)))
+            }
+        }
+    }
+
+    /// Since when the chip counts no pause frames of a port, as all that its watchdog watches are in
+    /// a storm ([`RestoredBy::FramesWhileEnabled`]); None: it counts them.
+    fn deaf_since(&self, target: VirtualChannel) -> Option<Time> {
+        let watchdog = self.cold[target.channel.index()].config.watchdog?;
+        if watchdog.restored_by != RestoredBy::FramesWhileEnabled {
+            return None;
+        }
+        let flow_control = self.channels[target.channel.index()].flow_control;
+        let mut last = None;
+        for class in self.classes_of(target.channel) {
+            let one = VirtualChannel { class, ..target };
+            if flow_control.mask(class) & watchdog.priorities != 0 && self.obeys(one) {
+                last = last.max(Some(self.storms.get(&one)?.since));
+            }
+        }
+        last
     }
 
     /// Have the ingress buffer of a class at the port of a storm take nothing, or be as usual.
