@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Write requirements.lock: all packages of Python that set-up installs, in the versions of
 # constraints.txt, with the hashes of all their files. For Python 3.11 and newer, on every platform.
+# Then find wheels of all but Ryu, which has none, for the Python that comes next on Linux.
 #
 #   tools/lock.sh    after requirements*.txt, constraints.txt or pyproject.toml have changed
 #
@@ -56,3 +57,9 @@ without "$folder/run" "$folder/tests" >"$folder/tests.more"
     done
 } >requirements.lock
 echo "lock: requirements.lock: $(grep -c '^[^ #]' requirements.lock) packages"
+
+next=3.14
+grep -hvx ryu requirements.txt requirements-dev.txt >"$folder/next.in"
+uv pip compile --quiet --python-version "$next" --python-platform x86_64-manylinux_2_28 --no-config \
+    --only-binary :all: --no-header --no-annotate -c constraints.txt "$folder/next.in" >"$folder/next"
+echo "lock: $(grep -c '==' "$folder/next") packages have wheels for Python $next"
