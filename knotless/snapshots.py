@@ -28,6 +28,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.printable import html_text, listed, printable
 from knotless.base.suggestions import is_not_one_of, suggestion
 from knotless.forwarding.openflow.ofctl_writer import write as rules_text
+from knotless.importers.causes import Place, places_of
 from knotless.importers.changed_lines import (
     ChangedLines,
     changed_lines,
@@ -169,15 +170,34 @@ class Snapshot:
         values = {k: value for k, value in verdict.as_json().items() if k not in _NOT_FIGURES}
         return Verdict(f"check of {verdict.fabric}", values, verdict.text, verdict)
 
+    @cached_property
+    def _places(self) -> dict[str, list[Place]]:
+        contents = {str(file.source.path): file.source.data for file in self.files}
+        return places_of(self._verdict.causes, contents.get)
+
     def findings(self) -> Comparison:
-        """Return what the check finds: a row for each finding, as in SARIF; ``source`` has them."""
+        """Return what the check finds: a row for each finding, as in SARIF; ``source`` has them.
+
+        ``places`` are those of its causes in files.
+        """
         all_of_them = tuple(findings(self._verdict, None))
+        places = self._places
         rows = tuple(
-            (RULES[one.rule][0], one.rule, one.text.split("\n", 1)[0]) for one in all_of_them
+            (
+                RULES[one.rule][0],
+                one.rule,
+                one.text.split("\n", 1)[0],
+                ", ".join(dict.fromkeys(place.text for _, place in one.places(places))),
+            )
+            for one in all_of_them
         )
         title = f"findings of {self._verdict.fabric}"
         return Comparison(
-            title, ("level", "rule", "text"), rows, counted(len(rows), "findings"), all_of_them
+            title,
+            ("level", "rule", "text", "places"),
+            rows,
+            counted(len(rows), "findings"),
+            all_of_them,
         )
 
     def channels(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from knotless.base.model_limits import PRIORITIES
 from knotless.forwarding.openflow.rules import FabricRules, Rule
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.causes import Cause
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
@@ -50,6 +51,10 @@ def _no_number(_: str) -> None:
 
 def _ends_nowhere(_destination: int, _switch: int) -> bool:
     return False
+
+
+def _no_causes(_switch: int, _port: int | None, _destination: int) -> Sequence[Cause]:
+    return ()
 
 
 def _no_sections() -> dict[str, bytes]:
@@ -119,6 +124,8 @@ class ImportedFabric:
     files in folders and archives that were not read. ``unread`` are ports, by the names of router
     and port, whose far end has no files; they send as hosts do. ``number_of`` returns the
     destination of an address, ``ends_at`` whether a destination is an address of a switch itself.
+    ``causes_at`` returns the sources of what a switch does with packets for a destination that
+    enter by a port, given by their numbers (None: any port).
     ``explain`` returns what a port of a router (``r1:Ethernet0``) leads to, and what says so; it
     raises RuleError if there is no such router. ``assumed_routes``: they are computed from
     configurations.
@@ -136,6 +143,7 @@ class ImportedFabric:
     unread: tuple[NamedEnd, ...] = ()
     number_of: Callable[[str], int | None] = _no_number
     ends_at: Callable[[int, int], bool] = _ends_nowhere
+    causes_at: Callable[[int, int | None, int], Sequence[Cause]] = _no_causes
     explain: Callable[[str], str] | None = None
     assumed_routes: bool = False
 

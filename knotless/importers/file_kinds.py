@@ -109,7 +109,7 @@ class FoundFile:
     """A file of a known kind, with what its reader returned.
 
     ``device`` is the folder whose files are those of one device. ``replaced_by`` is the file that
-    counts instead if it exists.
+    counts instead if it exists. ``within`` are the keys under which a part of it has ``value``.
     """
 
     path: Path
@@ -117,6 +117,7 @@ class FoundFile:
     value: Any
     device: Path
     replaced_by: Path | None = None
+    within: tuple[str, ...] = ()
 
 
 @cache

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.memory import collector_paused
+from knotless.importers.causes import Cause
 from knotless.importers.fabric import AnyFabric
 from knotless.importers.file_kinds import FoundFile, file_kinds
 from knotless.importers.infiniband import fabric as infiniband
@@ -127,7 +128,9 @@ def assembled(
             raise RuleError(f"{damaged[0].file}: {damaged[0].reason}") from None
         raise error.within(name) from None
     for file in damaged:
-        imported.findings.unclear(f"what {file.file} says: {file.text}")
+        imported.findings.unclear(
+            f"what {file.file} says: {file.text}", Cause.from_error(file.file, file.reason)
+        )
     return replace(imported, not_read=tuple(skipped))
 
 

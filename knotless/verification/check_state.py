@@ -17,6 +17,7 @@ from knotless.base.errors import StateError
 from knotless.base.flow_control import FlowControl
 from knotless.base.package import PACKAGE
 from knotless.base.sections import Sections, digest, write_sections
+from knotless.importers.causes import Cause
 from knotless.importers.manifest import FileRecord
 from knotless.verification.imported_verdict import ImportedVerdict, SentWitness
 
@@ -188,6 +189,8 @@ def _verdict(value: object) -> ImportedVerdict:
             for file in value["not_read"]
         )
         and isinstance(value["witnesses"], list)
+        and isinstance(value["causes"], dict)
+        and all(isinstance(causes, list) for causes in value["causes"].values())
     )
     if not fits:
         raise _unfit()
@@ -196,12 +199,22 @@ def _verdict(value: object) -> ImportedVerdict:
             **value,
             "flow_control": FlowControl(value["flow_control"]),
             "witnesses": tuple(map(_witness, value["witnesses"])),
+            "causes": {text: [*map(_cause, some)] for text, some in value["causes"].items()},
         }
     )
 
 
 def _is_list_of_text(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _cause(value: Any) -> Cause:
+    match value:
+        case [list(files), list(ways), None | int() as line] if files and all(
+            map(_is_list_of_text, [files, *ways])
+        ):
+            return Cause(tuple(files), tuple(map(tuple, ways)), line)
+    raise _unfit()
 
 
 def _witness(value: object) -> SentWitness:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import assumptions
+from knotless.importers.causes import Cause
 from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric, Traffic
+from knotless.importers.findings import Findings
 from knotless.importers.openflow.certain_steps import certain_state
 from knotless.routing.graphs.dependencies import Edges, cycle_names, find_cycle, virtual_channel
 from knotless.verification.check import problems_of
@@ -17,7 +20,10 @@ from knotless.verification.dependencies import first_rows
 from knotless.verification.imported_buffers import losses_in, pool_cycle_of, reads_all_reserves
 from knotless.verification.imported_verdict import ImportedVerdict, SentWitness
 from knotless.verification.pool_waits import Packet, PoolStep
+from knotless.verification.verdict_parts import is_pool
 
+_WORD = re.compile(r"[^\s,:;()'\"|]+")
+_MOST_CAUSES = 8
 RESERVES_OF_TABLES = "nobody else can take what tables of switches reserve for a priority"
 
 
@@ -101,6 +107,12 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     missing += pool_doubts
     for name in imported.management if not names else ():
         findings.note(_with_management(imported, name))
+    witnesses = (
+        *reported.witnesses(),
+        *(_witness(imported, *step) for step in through_pools),
+    )
+    problems = [*problems, *findings.problems, *losses]
+    lines = [*missing, *findings.notes, *problems, *findings.losses]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
         fabric=imported.fabric.name,
@@ -112,14 +124,11 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         max_channel_load=int(load) if load.is_integer() else load,
         acyclic=None if missing else not names,
         cycle=names,
-        witnesses=(
-            *reported.witnesses(),
-            *(_witness(imported, *step) for step in through_pools),
-        ),
+        witnesses=witnesses,
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
         notes=[*findings.notes],
-        problems=[*problems, *findings.problems, *losses],
+        problems=problems,
         losses=[*findings.losses, *losses],
         assumes=assumes,
         ignored=[file.file for file in imported.not_read],
@@ -129,7 +138,62 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         ],
         unread=[f"{router}:{port}" for router, port in imported.unread],
         assumed_routes=imported.assumed_routes,
+        causes={
+            text: of_files
+            for text, of_text in (
+                *((line, _causes(findings, line)) for line in lines),
+                *_of_lost_packets(imported),
+                *_of_steps(imported, witnesses),
+            )
+            if (of_files := [cause for cause in of_text if cause.files])
+        },
     )
+
+
+def _causes(findings: Findings, line: str) -> Sequence[Cause]:
+    """Return the sources of a line; otherwise the files of the devices that it names."""
+    if line in findings.causes:
+        return findings.causes[line]
+    named = dict.fromkeys(word for word in _WORD.findall(line) if word in findings.sources)
+    return [findings.cause(name) for name in named]
+
+
+def _of_lost_packets(imported: ImportedFabric) -> Iterator[tuple[str, Sequence[Cause]]]:
+    """Yield the lines about packets that do not arrive, with what switches do where they are lost.
+
+    Of those that go round, with what each switch on their way does.
+    """
+    state = next((traffic.state for traffic in imported.traffics if traffic.counted), None)
+    for line in () if state is None else problems_of(state):
+        source, to, rest = line.partition(" to ")
+        target = rest.partition(": ")[0]
+        if not to or state is None or state.source_number(source) is None:
+            continue
+        number = state.destination_number(source, target)
+        if number is None:
+            continue
+        trace = state.trace_number(source, number)
+        ends = [*trace.unsupported, *trace.dropped]
+        on_the_way = [hop.channel for hop in trace.hops if hop.channel < len(imported.channels)]
+        ends = ends or list(dict.fromkeys(imported.channels.tail[on_the_way].tolist()))
+        causes = [imported.causes_at(end, None, number) for end in ends[:_MOST_CAUSES]]
+        yield line, [cause for some in causes for cause in some]
+
+
+def _of_steps(
+    imported: ImportedFabric, witnesses: Sequence[SentWitness]
+) -> Iterator[tuple[str, Sequence[Cause]]]:
+    """Yield the steps of a cycle with what the switch does at which a packet waits."""
+    channels = imported.channels
+    for step in witnesses:
+        name = step.held if is_pool(step.wanted) else step.wanted
+        switch, port = channels.end_of(step.held if not is_pool(step.held) else name)
+        leaving = channels.leaving.get((channels.names.index(switch), port))
+        number = imported.traffics[0].state.destination_number(step.source, step.destination)
+        if leaving is None or number is None:
+            continue
+        head, entered = int(channels.head[leaving]), int(channels.in_port[leaving])
+        yield step.text, imported.causes_at(head, entered, number)
 
 
 def _with_management(imported: ImportedFabric, name: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 
 from knotless.base.flow_control import FlowControl, verdict_text
+from knotless.importers.causes import Cause
 from knotless.verification.verdict_parts import Witness, theorem_of
 
 
@@ -38,7 +39,8 @@ class ImportedVerdict:
     which packets of lossless priorities can be lost, ``assumes`` what the verdict takes for
     granted. ``unread`` are the ports whose far end has no files. ``ignored`` are files that were
     not read, ``not_read`` says why, and which command gives what is read. With ``assumed_routes``
-    the routes are computed from configurations.
+    the routes are computed from configurations. ``causes`` are the sources of the facts behind each
+    line, and each step of the cycle, by its text.
     """
 
     fabric: str
@@ -61,6 +63,7 @@ class ImportedVerdict:
     not_read: list[dict[str, str]]
     unread: list[str]
     assumed_routes: bool = False
+    causes: dict[str, list[Cause]] = field(default_factory=dict, compare=False)
 
     @property
     def failed(self) -> int:
@@ -90,6 +93,8 @@ class ImportedVerdict:
         )
 
     def as_json(self) -> dict[str, object]:
-        """Return the verdict as plain values."""
+        """Return the verdict as plain values, without the causes, which are found in files."""
         blocked = self.cycle if self.safe is False else []
-        return {**asdict(self), "safe": self.safe, "theorem": self.theorem, "blocked": blocked}
+        values = asdict(replace(self, causes={}))
+        del values["causes"]
+        return {**values, "safe": self.safe, "theorem": self.theorem, "blocked": blocked}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
+from knotless.importers.causes import Place
 from knotless.verification.imported_verdict import ImportedVerdict
 
 if TYPE_CHECKING:
@@ -24,11 +25,20 @@ RULES: Mapping[str, tuple[str, str]] = {
 
 
 class Finding(NamedTuple):
-    """A finding: its rule, its text, and the channels that it names."""
+    """A finding: its rule, its text, the channels that it names, and the lines that it rests on.
+
+    The causes of a verdict are by these lines; none: the text is the only one.
+    """
 
     rule: str
     text: str
     channels: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+    def places(self, places: Mapping[str, Sequence[Place]]) -> list[tuple[str, Place]]:
+        """Return the places of its causes, each with the line that rests on it."""
+        lines = self.lines or (self.text,)
+        return [(line, place) for line in lines for place in places.get(line, ())]
 
     @property
     def identifier(self) -> str:
@@ -43,16 +53,17 @@ def findings(
     """Yield what ``knotless check`` finds; none if all is well."""
     if verdict.safe is False:
         steps = [witness.text for witness in verdict.witnesses]
-        yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle)
+        yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle, steps)
     elif verdict.safe is None:
-        yield Finding("unknown", verdict.text, verdict.cycle)
+        missing = verdict.missing if isinstance(verdict, ImportedVerdict) else ()
+        yield Finding("unknown", verdict.text, verdict.cycle, missing)
     if table is not None and table.acyclic is False:
         yield Finding("deadlock-after-failure", "\n".join(table.lines))
     elif table is not None and not table.survives:
         yield Finding("unknown", table.lines[-1])
     losses = set(verdict.losses)
     if verdict.failed and losses >= {*verdict.problems}:
-        yield Finding("not-delivered", "not all is delivered")
+        yield Finding("not-delivered", "not all is delivered", lines=verdict.problems)
     for line in verdict.problems:
         if line not in losses:
             yield Finding("not-delivered" if verdict.failed else "note", line)

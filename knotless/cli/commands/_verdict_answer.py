@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from knotless.base.flow_control import SHOWN_BLOCKED, verdict_words
@@ -32,10 +32,16 @@ def verdict_headline(subject: str, verdict: Outcome | ImportedVerdict, more: str
     return Headline(subject, word, rest + more, Tone.BAD if more and verdict.safe else tone)
 
 
-def deadlock_reasons(verdict: Outcome | ImportedVerdict) -> Iterator[Reason]:
-    """Yield why it can deadlock, or why that is unknown: nothing if it cannot."""
+def deadlock_reasons(
+    verdict: Outcome | ImportedVerdict, with_place: Callable[[str], str] = str
+) -> Iterator[Reason]:
+    """Yield why it can deadlock, or why that is unknown: nothing if it cannot.
+
+    ``with_place`` returns a line with where its cause is.
+    """
     if isinstance(verdict, ImportedVerdict):
-        yield Several([f"missing: {line}" for line in verdict.missing], "missing facts")
+        missing = [f"missing: {with_place(line)}" for line in verdict.missing]
+        yield Several(missing, "missing facts")
         blocked = verdict.cycle
     else:
         blocked = [] if verdict.safe else verdict.blocked
@@ -47,7 +53,7 @@ def deadlock_reasons(verdict: Outcome | ImportedVerdict) -> Iterator[Reason]:
         members = "channels and pools" if any(map(is_pool, blocked)) else "channels"
         yield Cycle(blocked, verdict.safe is None, members)
     if blocked:
-        yield Several([witness.text for witness in verdict.witnesses], "packets")
+        yield Several([with_place(witness.text) for witness in verdict.witnesses], "packets")
 
 
 def load_and_paths(verdict: Outcome | ImportedVerdict, bound: float | None = None) -> list[Figure]:

@@ -20,9 +20,11 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.memory import Cost, refuse_beyond
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
+from knotless.importers.causes import Cause, Source
 from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.infiniband import far, lfts
 from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
 from knotless.importers.infiniband.lfts import MAX_LID, NO_PORT, ForwardingTables
 from knotless.importers.infiniband.path_sls import PathSls
@@ -44,6 +46,7 @@ from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.topologies.formats.ibnetdiscover import Discovered
 
 _FIRST_CHOICE = 256
+_OF_SWITCHES = (lfts.KIND.name, far.KIND.name, SL2VL.name)
 
 
 def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
@@ -65,10 +68,13 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     count = len(subnet.lids)
     refuse_beyond("this subnet", Cost.INFINIBAND_PAIR.bytes_for(count * count), RuleError)
     findings = Findings()
+    of_cables = Source((str(cables[0].path),))
+    for switch, guid in zip(subnet.fabric.switches, subnet.guids, strict=True):
+        findings.sources[switch.name] = Source(_of_guid(files, guid).files, (f"0x{guid:016x}",))
     for line in cables[0].value.notes():
-        findings.note(line)
+        findings.note(line, of_cables.cause())
     for line in cables[0].value.complaints:
-        findings.gap(f"what ibnetdiscover could not query: {line}")
+        findings.gap(f"what ibnetdiscover could not query: {line}", of_cables.cause(line))
     tables = _tables(files, findings)
     adaptive = _adaptive(subnet, files, tables, findings)
     unassigned = _unassigned(subnet, tables, adaptive)
@@ -88,10 +94,17 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         _judge_sls(certain, findings)
     unknown = np.flatnonzero(subnet.lids < 0)
     for host in unknown[:5]:
-        findings.gap(f"the LID of {subnet.fabric.hosts[host].name}")
+        findings.gap(
+            f"the LID of {subnet.fabric.hosts[host].name}",
+            of_cables.cause(f"H-{subnet.host_guids[host][0]:016x}"),
+        )
     cut_off = [f for f in files if isinstance(f.value, ForwardingTables) and f.value.cut_off]
     if cut_off:
-        findings.gap(f"the end of the forwarding tables in {cut_off[0].path}")
+        last = max(cut_off[0].value.cut_off)
+        findings.gap(
+            f"the end of the forwarding tables in {cut_off[0].path}",
+            Source((str(cut_off[0].path),)).cause(f"0x{last:016x}"),
+        )
     return TableFabric(
         fabric=subnet.fabric,
         channels=subnet.channels,
@@ -102,8 +115,22 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         hops=hops,
         findings=findings,
         management=management,
+        causes_at=partial(_causes, subnet, unassigned, findings),
         subnet_tables=partial(_subnet_tables, subnet, files, tables, adaptive, management),
     )
+
+
+def _causes(
+    subnet: Subnet,
+    unassigned: NDArray[np.int32],
+    findings: Findings,
+    switch: int,
+    _port: int | None,
+    destination: int,
+) -> list[Cause]:
+    """Return the source of a switch's entry for a LID."""
+    lid = int([*subnet.lids, *unassigned][destination])
+    return [findings.cause(subnet.fabric.switches[switch].name, f"0x{lid:04x}")]
 
 
 def _subnet_tables(
@@ -171,6 +198,12 @@ def _judge_sls(certain: Sequence[TableTraffic], findings: Findings) -> None:
         findings.doubt("the SLs of paths (saquery -p): SLs use different VLs")
 
 
+def _of_guid(files: Sequence[FoundFile], guid: int) -> Cause:
+    """Return the source of the tables of a switch."""
+    paths = tuple(str(file.path) for file in files if file.kind.name in _OF_SWITCHES)
+    return Source(paths).cause(f"0x{guid:016x}")
+
+
 LidTables = dict[int, NDArray[np.uint8]]
 """The output port by LID, by switch GUID."""
 Adaptive = dict[int, AdaptiveTable]
@@ -185,18 +218,26 @@ def _adaptive(
         if isinstance(file.value, AdaptiveTables):
             for guid, table in file.value.of_switch.items():
                 if adaptive.setdefault(guid, table) != table:
-                    findings.unclear(f"which of two adaptive tables of 0x{guid:016x} is right")
+                    findings.unclear(
+                        f"which of two adaptive tables of 0x{guid:016x} is right",
+                        _of_guid(files, guid),
+                    )
     for guid, table in adaptive.items():
         if table.private:
-            findings.unclear(f"which of several tables (PLFT) of 0x{guid:016x} packets meet")
+            findings.unclear(
+                f"which of several tables (PLFT) of 0x{guid:016x} packets meet",
+                _of_guid(files, guid),
+            )
         used = {group for _, group in table.entries.values() if group is not None}
         for group in sorted(used - table.groups.keys())[:1]:
-            findings.unclear(f"the ports of group {group} of 0x{guid:016x}")
+            findings.unclear(f"the ports of group {group} of 0x{guid:016x}", _of_guid(files, guid))
         static = np.full(MAX_LID + 1, NO_PORT, dtype=np.uint8)
         for lid, (port, _) in table.entries.items():
             static[lid] = port
         if not np.array_equal(tables.setdefault(guid, static), static):
-            findings.unclear(f"which of two forwarding tables of 0x{guid:016x} is right")
+            findings.unclear(
+                f"which of two forwarding tables of 0x{guid:016x} is right", _of_guid(files, guid)
+            )
     without = [
         switch.name
         for switch, guid in zip(subnet.fabric.switches, subnet.guids, strict=True)
@@ -205,10 +246,13 @@ def _adaptive(
     if len(without) == len(subnet.guids):
         findings.note(
             "adaptive routing is not seen in these tables (ibdiagnet2.far has it): switches that"
-            " use it send packets out of other ports too, which can close cycles"
+            " use it send packets out of other ports too, which can close cycles",
+            _of_guid(files, subnet.guids[0]),
         )
     elif without:
-        findings.gap(f"the adaptive routing of {listed(without, 5)}")
+        findings.gap(
+            f"the adaptive routing of {listed(without, 5)}", *map(findings.cause, without[:5])
+        )
     return adaptive
 
 
@@ -223,7 +267,10 @@ def _tables(files: Sequence[FoundFile], findings: Findings) -> LidTables:
             lids = np.frombuffer(of_switch.lids, dtype=np.uint16)
             ports[lids] = np.frombuffer(of_switch.ports, dtype=np.uint8)
             if not np.array_equal(tables.setdefault(guid, ports), ports):
-                findings.unclear(f"which of two forwarding tables of 0x{guid:016x} is right")
+                findings.unclear(
+                    f"which of two forwarding tables of 0x{guid:016x} is right",
+                    _of_guid(files, guid),
+                )
     return tables
 
 
@@ -291,11 +338,15 @@ def _next_hops(
         if looped:
             findings.gap(
                 f"what {node.name} does with packets that return by the cable from its port"
-                f" {min(looped)} to itself"
+                f" {min(looped)} to itself",
+                findings.cause(node.name),
             )
         uncabled = sorted(port for port in named - linked - looped if 0 < port < NO_PORT)
         if uncabled:
-            findings.note(f"{node.name}: entries name port {uncabled[0]}, which has no cable")
+            findings.note(
+                f"{node.name}: entries name port {uncabled[0]}, which has no cable",
+                findings.cause(node.name),
+            )
         action_of.append(
             np.array(
                 [

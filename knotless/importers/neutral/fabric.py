@@ -13,6 +13,7 @@ from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import Cost, refuse_beyond
 from knotless.forwarding.state import ForwardingState
+from knotless.importers.causes import Cause, Source
 from knotless.importers.fabric import TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
@@ -40,14 +41,14 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     tables = [file.value for file in files if isinstance(file.value, NeutralTables)]
     if len(tables) != len(files) or len(tables) != 1:
         raise RuleError(f"one file of Knotless tables is a whole fabric; there are {len(files)}")
-    return _Assembly(name, tables[0]).fabric_of_tables()
+    return _Assembly(name, str(files[0].path), tables[0]).fabric_of_tables()
 
 
 class _Assembly:
     """The names of a file as numbers. Ports are numbered in the order in which they are named."""
 
-    def __init__(self, name: str, tables: NeutralTables) -> None:
-        self.tables = tables
+    def __init__(self, name: str, path: str, tables: NeutralTables) -> None:
+        self.source, self.tables = Source((path,)), tables
         self.index = {switch: number for number, switch in enumerate(tables.switches)}
         self.port_numbers: dict[tuple[int, str], int] = {}
         self.port_counts = Counter[int]()
@@ -124,7 +125,15 @@ class _Assembly:
             label="VC",
             hops=hops,
             findings=self.findings,
+            causes_at=self._causes,
         )
+
+    def _causes(self, switch: int, _port: int | None, destination: int) -> list[Cause]:
+        if self.tables.paths is not None:
+            return [self.source.cause("paths", str(destination - len(self.hosts)))]
+        return [
+            self.source.cause("next_hops", self.tables.switches[switch], self.hosts[destination])
+        ]
 
     def _by_tables(self) -> tuple[NextHops, VcMap, None, list[str]]:
         """Return next hops by host; the label of a packet is its virtual channel."""
@@ -141,7 +150,7 @@ class _Assembly:
             name for name in self.tables.switches if name not in (self.tables.next_hops or {})
         ]
         for name in missing:
-            self.findings.gap(f"the next hops of {name}")
+            self.findings.gap(f"the next hops of {name}", self.source.cause("next_hops"))
         changes: dict[tuple[int, int], dict[int, int]] = {}
         for change in self.tables.virtual_channels:
             switch = self._switch(change.switch)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,13 @@ import numpy as np
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed as printed
+from knotless.forwarding.openflow.ofctl_parser import parse_known
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import NORMAL, Output, Rule, SwitchRules
+from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbours
+from knotless.importers.causes import Cause, Source
 from knotless.importers.fabric import RulesFabric, Traffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
@@ -46,6 +50,7 @@ from knotless.topologies.partial_fabric import PartialHost, PartialLink, Partial
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
 _GROUP_BIT = 1 << 40
 _SHOWN = 5
+_BROADCAST = (1 << 48) - 1
 
 
 @dataclass
@@ -54,7 +59,8 @@ class _Switch:
 
     ``rules`` is None without a dump of them, ``learned`` without one of addresses, and
     ``not_flooded`` without one of ports. ``unread`` are rules that cannot be read, without actions.
-    ``of_mininet``: the dump is one of Mininet, which names port 2 of s1 ``s1-eth2``.
+    ``of_mininet``: the dump is one of Mininet, which names port 2 of s1 ``s1-eth2``. ``dumps`` are
+    the dumps of rules, with their files.
     """
 
     name: str
@@ -66,6 +72,7 @@ class _Switch:
     learned: list[tuple[int, int, str]] | None = None
     heard: list[tuple[str, NamedEnd]] = field(default_factory=list)
     of_mininet: bool = False
+    dumps: list[tuple[str, OvsRules]] = field(default_factory=list)
 
     def port(self, text: str) -> int | None:
         """Return the number of a port that is given by name or by number."""
@@ -103,7 +110,10 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
             if end is None:
                 continue
             if back is not None and peer.setdefault(end, back) != back:
-                findings.unclear(f"what port {end[1]} of {switches[end[0]].name} leads to")
+                findings.unclear(
+                    f"what port {end[1]} of {switches[end[0]].name} leads to",
+                    *_of_cables(files, shown[0]),
+                )
             elif back is None:
                 named[end] = shown
     if not peer and len(switches) > 1:
@@ -176,7 +186,17 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
             name: tuple(switch.unread) for name, switch in zip(names, switches, strict=True)
         },
         unread_text=frozenset(unread_text),
+        causes_at=partial(_rule_causes, switches, state),
     )
+
+
+def _of_cables(files: Sequence[FoundFile], name: str) -> list[Cause]:
+    """Return where lists of cables name a switch."""
+    return [
+        Source((str(file.path),)).cause(name)
+        for file in files
+        if isinstance(file.value, NamedCables)
+    ]
 
 
 def _name_flooded_ports(
@@ -249,12 +269,14 @@ def _switches(
     switches: dict[str, _Switch] = {}
     listed: list[tuple[NamedEnd, NamedEnd]] = []
     dumps: list[tuple[_Switch, Path, OvsRules]] = []
+    files_of: dict[str, list[str]] = {}
     for file in files:
         if isinstance(file.value, NamedCables):
             listed += file.value.cables
             continue
         for name, value in _by_switch(file):
             switch = switches.setdefault(name, _Switch(name))
+            files_of.setdefault(name, []).append(str(file.path))
             switch.of_mininet |= isinstance(file.value, OvsSections)
             if isinstance(value, OvsPorts):
                 switch.ports |= value.numbers
@@ -280,13 +302,49 @@ def _switches(
             (*merged.groups, *read.rules.groups),
         )
         switch.unread += read.unread
+        switch.dumps.append((str(path), dump))
         for fault in read.faults:
             unread_text.add(text := f"what a rule of {switch.name} does: {path}: {fault}")
             if fault in read.faults[:_SHOWN]:
-                findings.unclear(text)
+                findings.unclear(text, Cause.from_error(str(path), fault))
     if any(switch.of_mininet and not switch.ports for switch in switches.values()):
         findings.note("ports are numbered as Mininet names them: port 2 of s1 is s1-eth2")
+    findings.sources |= {name: Source(tuple(paths)) for name, paths in files_of.items()}
     return [switches[name] for name in sorted(switches, key=natural)], listed
+
+
+def _rule_causes(
+    switches: Sequence[_Switch],
+    state: ForwardingState,
+    number: int,
+    port: int | None,
+    destination: int,
+) -> list[Cause]:
+    """Return the rules that packets for a destination can meet first in each table of a switch."""
+    hosts, switch, mac = state.fabric.hosts, switches[number], None
+    if destination < len(hosts):
+        mac = int(hosts[destination].mac.replace(":", ""), 16)
+    elif state.destination_name(destination) == "all":
+        mac = _BROADCAST
+    best: dict[int, tuple[int, Cause]] = {}
+    for path, dump in switch.dumps:
+        for line, text in enumerate(dump.text.split("\n"), 1):
+            for rule in parse_known(text, switch.ports).rules.rules:
+                cause = Cause((path,), line=line)
+                if _can_match(rule, port, mac) and rule.priority > best.get(rule.table, (-1,))[0]:
+                    best[rule.table] = rule.priority, cause
+    return [best[table][1] for table in sorted(best)]
+
+
+def _can_match(rule: Rule, port: int | None, mac: int | None) -> bool:
+    """Tell whether a rule may match packets that enter by a port for an address, None: any one."""
+    for name, value, mask in rule.match:
+        sent = {"in_port": port, "eth_dst": mac}.get(name)
+        if sent is not None and sent & (-1 if mask is None else mask) != value:
+            return False
+        if name == "eth_dst" and sent is None:
+            return False
+    return True
 
 
 def _by_switch(file: FoundFile) -> Iterator[tuple[str, OvsDump | Neighbours]]:
@@ -345,7 +403,10 @@ def _hosts(
         if end in peer or not 0 < end[1] < MAX_PORT or int(mac[:2], 16) & 1:
             continue
         if mac in used:
-            findings.unclear(f"the port of {mac}, which occurs on several without a known cable")
+            findings.unclear(
+                f"the port of {mac}, which occurs on several without a known cable",
+                findings.cause(switches[end[0]].name, mac),
+            )
             continue
         used.add(mac)
         called = named.get(end, ("", ""))[0]

@@ -15,13 +15,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+import numpy as np
+
 from knotless.base.errors import ProofError, RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.causes import Cause
 from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import distinct
 from knotless.importers.route_tables import RouteTables
 from knotless.importers.routers.bgp import computed_routes, static_routes
@@ -120,6 +124,7 @@ def assemble(
         unread=tuple(port for _, port in destinations.unread),
         number_of=destinations.addresses.number_of,
         ends_at=destinations.hops.ends_at,
+        causes_at=partial(_route_causes, connected, destinations),
         explain=partial(_explained, connected),
         assumed_routes=routes_by is not None,
         sections=state.sections if ordinary else dict,
@@ -132,6 +137,39 @@ def assemble(
             _beyond_routes(tunnels, servers, routes_by),
         ),
     )
+
+
+def _route_causes(
+    connected: _Connected,
+    destinations: Destinations,
+    switch: int,
+    _port: int | None,
+    destination: int,
+) -> list[Cause]:
+    """Return the source of the route that a router has for a destination, by its numbers."""
+    address = _an_address(destinations, destination)
+    if address is None or switch >= len(connected.routers):
+        return []
+    router = connected.routers[switch]
+    holding = [
+        prefix
+        for prefix in map(prefix_of, connected.routes[router.name])
+        if prefix.first <= address < prefix.end
+    ]
+    longest = min(holding, key=lambda prefix: prefix.size, default=None)
+    return [] if longest is None else [router.source.route(longest.text)]
+
+
+def _an_address(destinations: Destinations, number: int) -> int | None:
+    """Return an address of a destination, as a number; None if it is a tunnel, which has none."""
+    addresses = destinations.addresses
+    if addresses.kinds[number] >= 0:
+        places = np.flatnonzero(addresses.kind_of == addresses.kinds[number])
+        return addresses.ranges.ends[int(places[0])]
+    try:
+        return prefix_of(destinations.more[number - addresses.hosts].split(" ")[0]).first
+    except RuleError:
+        return None
 
 
 def _beyond_routes(
@@ -205,21 +243,22 @@ def _connected(
     if routes_by is None:
         for router in routers:
             for text in missing_routes(router, dumped[router.name]):
-                findings.gap(text)
+                findings.gap(text, router.source.cause())
         with_routes = frozenset(name for name, of_router in dumped.items() if of_router is not None)
     else:
         compute = static_routes if routes_by == "static" else computed_routes
         routes = dict(compute(routers, cabling, findings))
         with_routes = frozenset(routes)
     for absent in sorted(cabling.absent):
-        findings.gap(f"the files of {absent}")
+        findings.gap(f"the files of {absent}", *_leading_to(absent, cabling, findings))
     if cabling.absent:
         findings.note(f"if {listed(sorted(cabling.absent), 3)} are hosts, name them by --hosts")
     kept = _of_the_fabric(routers, routes, cabling, findings)
     wiring = Wiring(interfaces, cabling)
     routes = {router.name: {**routes[router.name], **wiring.own_routes(router)} for router in kept}
-    for text in (text for router in kept for text in _switched(router, wiring)):
-        findings.gap(text)
+    for router in kept:
+        for text, key in _switched(router, wiring):
+            findings.gap(text, router.source.cause(key))
     return _Connected(kept, routes, with_routes, wiring)
 
 
@@ -244,13 +283,15 @@ def _routed(
         destinations = reached(routed)
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
     if destinations.unread:
-        findings.note(unread_text([port for _, port in destinations.unread]))
+        ports = [port for _, port in destinations.unread]
+        findings.note(unread_text(ports), *(findings.cause(*port) for port in ports))
     if not destinations.pairs:
         findings.gap(f"networks of hosts with routes between them: {len(routed.edges)} are known")
     for bridge in _in_a_loop(connected.bridges, connected.wiring):
         findings.gap(
             f"which ports spanning tree blocks at {bridge}: it floods what is for unknown"
-            " addresses, and its cables to other bridges close a loop"
+            " addresses, and its cables to other bridges close a loop",
+            findings.cause(bridge),
         )
     return routed, destinations
 
@@ -281,7 +322,9 @@ def _of_the_fabric(
         if router.name == router.host or router.name in cabled or any(hop.address for hop in hops):
             kept.append(router)
         else:
-            findings.note(f"{router.name} is left out: it leads to no other router")
+            findings.note(
+                f"{router.name} is left out: it leads to no other router", router.source.cause()
+            )
     return kept
 
 
@@ -300,15 +343,24 @@ def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, Read
     }
 
 
-def _switched(router: Router, wiring: Wiring) -> Iterable[str]:
-    """Yield VLANs and bridges with ports to other routers: addresses behind them are not known."""
+def _leading_to(absent: str, cabling: Cabling, findings: Findings) -> list[Cause]:
+    """Return the sources of the ports that lead to a device without files."""
+    ports = sorted(port for port, peer in cabling.peers.items() if peer[0] == absent)
+    return [findings.cause(*port) for port in ports if port[0] in findings.sources]
+
+
+def _switched(router: Router, wiring: Wiring) -> Iterable[tuple[str, str]]:
+    """Yield VLANs and bridges with ports to other routers: addresses behind them are not known.
+
+    The key in ``VLAN_MEMBER`` or ``BRIDGE_MEMBER`` follows each.
+    """
     for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
         bridge, _, port = key.partition("|")
         for member in wiring.ports(router.name, port):
             peer = wiring.cabling.peers.get((router.name, member))
             if peer is not None:
                 sends = f"what {bridge} of {router.name} sends to {peer[0]} by {member}"
-                yield f"{sends}: it is switched"
+                yield f"{sends}: it is switched", key
 
 
 def _in_a_loop(bridges: AbstractSet[str], wiring: Wiring) -> Iterator[str]:

@@ -118,7 +118,10 @@ def _protocols(speakers: Sequence[Speaker], findings: Findings) -> str:
         for protocol in speaker.configuration.protocols:
             routers.setdefault(protocol, []).append(speaker.router.name)
     for protocol, names in routers.items():
-        findings.gap(f"the routes of {protocol}, which is not followed, at {listed(names, 3)}")
+        findings.gap(
+            f"the routes of {protocol}, which is not followed, at {listed(names, 3)}",
+            *(findings.cause(name, f"router {protocol}") for name in names[:3]),
+        )
     return listed([*routers], 3)
 
 
@@ -126,7 +129,10 @@ def _find_unclear(speakers: Sequence[Speaker], findings: Findings) -> None:
     for speaker in speakers:
         if speaker.configuration.unclear:
             texts = listed([repr(text) for text in speaker.configuration.unclear], 2)
-            findings.gap(f"what {texts} of {speaker.router.name} does to routes")
+            findings.gap(
+                f"what {texts} of {speaker.router.name} does to routes",
+                *(speaker.router.source.cause(text) for text in speaker.configuration.unclear[:2]),
+            )
 
 
 class _Learned:
@@ -199,7 +205,8 @@ class _Learned:
                     if prefix in speaker.connected or prefix in self._tables[number].near:
                         self._findings.gap(
                             f"whether {speaker.router.name} announces {prefix}, to which it has a"
-                            " route of its own (bgp suppress-fib-pending)"
+                            " route of its own (bgp suppress-fib-pending)",
+                            speaker.router.source.cause("suppress-fib-pending"),
                         )
 
     def _spread(self, family: _Family, prefix: str, *, last: bool) -> _Spread:
@@ -321,7 +328,8 @@ class _Learned:
         most = configuration.most_paths.get(family, _MOST_PATHS)
         if len(hops) > most:
             self._findings.gap(
-                f"which {most} of {len(hops)} equal next hops {name} takes (maximum-paths)"
+                f"which {most} of {len(hops)} equal next hops {name} takes (maximum-paths)",
+                self._findings.cause(name, "maximum-paths"),
             )
         return tuple(hops[:most])
 
@@ -411,13 +419,15 @@ class _Family:
             if len(own) > limit + 1:
                 findings.note(
                     f"the BGP session of {names[0]} with {names[1]} ends: maximum-prefix {limit},"
-                    f" and {names[1]} announces {len(own)} itself"
+                    f" and {names[1]} announces {len(own)} itself",
+                    findings.cause(names[0], f"maximum-prefix {limit}"),
                 )
                 yield _pair(session)
             elif len(permitted) > limit:
                 findings.gap(
                     f"whether {names[1]} announces more than {limit} prefixes to {names[0]}"
-                    " (maximum-prefix)"
+                    " (maximum-prefix)",
+                    findings.cause(names[0], f"maximum-prefix {limit}"),
                 )
 
     def end(self, pairs: set[frozenset[int]]) -> None:

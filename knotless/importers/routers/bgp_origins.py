@@ -82,7 +82,8 @@ class Origins:
             if prefix not in table.near and (family, "static") in configuration.redistributed:
                 self._findings.gap(
                     f"whether {speaker.router.name} announces its static route to {prefix}, which"
-                    " counts after those of BGP"
+                    " counts after those of BGP",
+                    speaker.router.source.cause(prefix),
                 )
             sources = [
                 Redistributed("static", hop.interface, tag)
@@ -109,7 +110,9 @@ class Origins:
         if len(changes) > 1:
             self._findings.gap(
                 f"what route-map {route_map} of {speaker.router.name} does to its static route to"
-                f" {prefix}, which has several next hops"
+                f" {prefix}, which has several next hops",
+                speaker.router.source.cause(f"route-map {route_map}"),
+                speaker.router.source.cause(prefix),
             )
         for change in changes:
             if change is not None:
@@ -119,9 +122,15 @@ class Origins:
     def _note_absent(self, speaker: Speaker, prefix: str) -> None:
         name = speaker.router.name
         if any(map(speaker.is_link, speaker.interfaces)):
-            self._findings.note(f"{name} does not announce {prefix}: it is in no table of {name}")
+            self._findings.note(
+                f"{name} does not announce {prefix}: it is in no table of {name}",
+                speaker.router.source.cause(prefix),
+            )
         else:
-            self._findings.gap(f"whether {name} has the network {prefix}: addresses of interfaces")
+            self._findings.gap(
+                f"whether {name} has the network {prefix}: addresses of interfaces",
+                speaker.router.source.cause(prefix),
+            )
 
 
 def _own(change: Change, origin: int, gateways: frozenset[str]) -> Route:

@@ -83,7 +83,9 @@ class Policies:
         configuration, router = speaker.configuration, speaker.router.name
         entries = configuration.route_maps.get(name)
         if entries is None:
-            self._findings.gap(f"route-map {name} of {router}")
+            self._findings.gap(
+                f"route-map {name} of {router}", speaker.router.source.cause(f"route-map {name}")
+            )
             return Change()
         change, accepted, least = Change(), False, 0
         for number in sorted(entries):
@@ -92,7 +94,10 @@ class Policies:
                 continue
             if entry.unclear:
                 what = f"what {entry.unclear[0]!r} in route-map {name} of"
-                self._findings.gap(f"{what} {router} does to routes")
+                self._findings.gap(
+                    f"{what} {router} does to routes",
+                    speaker.router.source.cause(f"route-map {name}", entry.unclear[0]),
+                )
             if not entry.permit:
                 return None
             accepted, change = True, _then(change, entry)
@@ -118,7 +123,10 @@ class Policies:
         if entry.interfaces or entry.tags:
             if source is None:
                 what = f"match interface or tag in route-map {name} of {speaker.router.name}"
-                self._findings.gap(f"what '{what}' does to routes that it has learned")
+                self._findings.gap(
+                    f"what '{what}' does to routes that it has learned",
+                    speaker.router.source.cause(f"route-map {name}"),
+                )
                 return True
             if any(interface != source.interface for interface in entry.interfaces):
                 return False
@@ -130,14 +138,18 @@ class Policies:
             ):
                 self._findings.gap(
                     f"whether bgpd of {speaker.router.name} knows the match by {what} in route-map"
-                    f" {name}: its version (frr version)"
+                    f" {name}: its version (frr version)",
+                    speaker.router.source.cause(f"route-map {name}"),
                 )
         return True
 
     def _in_list(self, speaker: Speaker, family: str, name: str, text: str) -> bool:
         rules = speaker.configuration.prefix_lists.get((family, name))
         if rules is None:
-            self._findings.gap(f"prefix-list {name} of {speaker.router.name}")
+            self._findings.gap(
+                f"prefix-list {name} of {speaker.router.name}",
+                speaker.router.source.cause(f"prefix-list {name}"),
+            )
             return True
         wanted = prefix_of(text)
         longest = 128 if family == IPV6 else 32

@@ -111,7 +111,10 @@ def _speaker_of(router: Router, links: Links, findings: Findings) -> Speaker:
     for interface in dict.fromkeys([*speaker.interfaces, *sorted(by_interface)]):
         is_up = links.link_is_up(router.name, interface)
         if is_up is None:
-            findings.gap(f"whether {interface} of {router.name} is up (admin_status, min_links)")
+            findings.gap(
+                f"whether {interface} of {router.name} is up (admin_status, min_links)",
+                router.source.cause(interface),
+            )
         elif not is_up:
             speaker.down.add(interface)
     for interface, addresses in speaker.interfaces.items():
@@ -120,7 +123,10 @@ def _speaker_of(router: Router, links: Links, findings: Findings) -> Speaker:
                 speaker.connected[prefix_of(str(own)).text] = NextHop(None, interface)
     if speaker.down:
         down = listed(sorted(speaker.down), 3)
-        findings.note(f"{down} of {router.name} is down, by the configurations of its ends")
+        findings.note(
+            f"{down} of {router.name} is down, by the configurations of its ends",
+            *(router.source.cause(interface) for interface in sorted(speaker.down)[:3]),
+        )
     return speaker
 
 
@@ -135,14 +141,19 @@ def _compare(router: Router, configuration: FrrConfiguration, findings: Findings
     """Add where FRR's own files and CONFIG_DB contradict each other."""
     asn = router.table("DEVICE_METADATA").get("localhost", {}).get("bgp_asn", "None")
     if asn.isdecimal() and configuration.asn not in (None, int(asn)):
-        findings.gap(f"which AS {router.name} has: {configuration.asn} (FRR) or {asn} (CONFIG_DB)")
+        findings.gap(
+            f"which AS {router.name} has: {configuration.asn} (FRR) or {asn} (CONFIG_DB)",
+            router.source.cause(f"router bgp {configuration.asn}"),
+            router.source.cause("DEVICE_METADATA", "localhost", "bgp_asn"),
+        )
     static = {route.prefix for route in configuration.static}
     for key in router.table("STATIC_ROUTE"):
         vrf, _, text = key.rpartition("|")
         if vrf in ("", "default") and prefix_of(text).text not in static:
             findings.gap(
                 f"whether {router.name} has the static route to {text}, which is in CONFIG_DB and"
-                " not in FRR's file"
+                " not in FRR's file",
+                router.source.cause("STATIC_ROUTE", key),
             )
 
 
@@ -153,7 +164,9 @@ def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -
     for number, speaker in enumerate(speakers):
         name = speaker.router.name
         for group in _missing_groups(speaker.configuration):
-            findings.gap(f"peer-group {group} of {name}")
+            findings.gap(
+                f"peer-group {group} of {name}", findings.cause(name, f"peer-group {group}")
+            )
         for neighbour, settings in configured[number].items():
             if settings.shutdown:
                 continue
@@ -163,25 +176,33 @@ def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -
                 else ends.by_address(number, neighbour)
             )
             if end is None:
-                findings.gap(f"the routes that BGP neighbour {neighbour} announces to {name}")
+                findings.gap(
+                    f"the routes that BGP neighbour {neighbour} announces to {name}",
+                    findings.cause(name, neighbour),
+                )
                 continue
             peer, back, hop, far = end
             theirs = configured[peer].get(back)
             reason = _refusal(speakers, (number, settings, hop.interface), (peer, theirs, far))
             if reason:
-                findings.note(f"the BGP session of {name} with {neighbour} stays down: {reason}")
+                findings.note(
+                    f"the BGP session of {name} with {neighbour} stays down: {reason}",
+                    findings.cause(name, neighbour),
+                )
             elif theirs is not None:
                 same = speaker.configuration.asn == speakers[peer].configuration.asn
                 if same:
                     findings.gap(
-                        f"the routes of the internal BGP session of {name} with {neighbour}"
+                        f"the routes of the internal BGP session of {name} with {neighbour}",
+                        findings.cause(name, neighbour),
                     )
                     continue
                 own = None if settings.interface else back
                 if settings.source not in (None, own, hop.interface):
                     findings.gap(
                         f"what update-source {settings.source} of {name} does to its session with"
-                        f" {neighbour}"
+                        f" {neighbour}",
+                        findings.cause(name, neighbour),
                     )
                 session = Session(peer, number, hop, own, theirs, settings)
                 speakers[peer].sessions.append(session)
@@ -199,7 +220,8 @@ def _find_shared(speakers: Sequence[Speaker], findings: Findings) -> None:
         if len(others) > 1:
             findings.gap(
                 f"which next hops are announced to {router} on {interface}, where it has"
-                f" {len(others)} neighbours"
+                f" {len(others)} neighbours",
+                findings.cause(router, interface),
             )
 
 

@@ -25,6 +25,7 @@ from knotless._core import simulator as core
 from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.causes import Cause
 from knotless.importers.findings import Findings
 from knotless.importers.routers.qos import MARKS, PortQos, port_qos
 from knotless.importers.routers.router import Router, natural
@@ -65,11 +66,12 @@ def judge_buffers(
             ports = sorted(linked, key=natural)
             waits_for_pools |= _judge(router, qos[router.name], ports, findings)
     if waits_for_pools:
-        for text in _lossy_in_paused_queues(qos, peers):
-            findings.gap(text)
+        for text, end in _lossy_in_paused_queues(qos, peers):
+            findings.gap(text, findings.cause(end[0], "PORT_QOS_MAP", end[1]))
     if unknown:
         findings.note(
-            f"no BUFFER_PROFILE of {listed(unknown, 1)}: reserves and headroom are not known"
+            f"no BUFFER_PROFILE of {listed(unknown, 1)}: reserves and headroom are not known",
+            findings.cause(unknown[0]),
         )
 
 
@@ -79,6 +81,7 @@ def _judge(
     """Add what the buffers of a router lack; return whether some wait for room in a pool."""
     # By the mistake and the priority groups, or by the profile: the ports.
     losses: dict[tuple[str, str], list[str]] = {}
+    causes: dict[tuple[str, str], list[Cause]] = {}
     reserves: dict[tuple[str, str], list[str]] = {}
     computed: list[str] = []
     for port in linked:
@@ -93,43 +96,64 @@ def _judge(
                 computed.append(port)
             elif mistake := _mistake(router, row):
                 losses.setdefault((mistake, _numbers(used)), []).append(port)
+                causes.setdefault((mistake, _numbers(used)), _causes(router, port, row))
             elif row.profile is not None:
                 if not row.profile.size:
                     pool = "" if row.profile.size is None else row.profile.pool
                     reserves.setdefault((row.name, pool), []).append(port)
                 small = _small_headroom(router, row)
                 if small:
-                    findings.loss(small)
+                    findings.loss(small, *_causes(router, port, row))
         if pausing:
             mistake = "which have no lossless BUFFER_PG"
             losses.setdefault((mistake, _numbers(pausing)), []).append(port)
+            causes.setdefault((mistake, _numbers(pausing)), [_pfc(router, port)])
     for (mistake, numbers), where in losses.items():
         findings.loss(
             f"{router.name}: PFC is enabled for priority group {numbers} of {listed(where, 1)},"
-            f" {mistake}: packets can be lost"
+            f" {mistake}: packets can be lost",
+            *causes[mistake, numbers],
         )
     for (name, pool), where in reserves.items():
+        cause = router.source.cause("BUFFER_PROFILE", name)
         reserve = f"reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}"
         if pool:
             findings.note(
                 f"no {reserve}, for {listed(where, 1)}: waits for room in the pool {pool[:40]} are"
-                " followed, but not after failures"
+                " followed, but not after failures",
+                cause,
             )
         else:
             findings.gap(
-                f"a {reserve}, for {listed(where, 1)}: without it, a shared pool can deadlock"
+                f"a {reserve}, for {listed(where, 1)}: without it, a shared pool can deadlock",
+                cause,
             )
     if computed:
         findings.note(
             f"{router.name} computes the buffers of {listed(computed, 1)}, which are not in"
-            " APPL_DB: reserves and headroom are not known"
+            " APPL_DB: reserves and headroom are not known",
+            router.source.cause("BUFFER_PG", computed[0]),
         )
     return any(pool for _, pool in reserves)
 
 
+def _pfc(router: Router, port: str) -> Cause:
+    return router.source.cause("PORT_QOS_MAP", port)
+
+
+def _causes(router: Router, port: str, row: BufferedPriorities) -> list[Cause]:
+    """Return where the buffer of priority groups is configured, and its profile."""
+    first, last = row.numbers[0], row.numbers[-1]
+    key = f"{port}|{first}" if first == last else f"{port}|{first}-{last}"
+    causes = [router.source.cause("BUFFER_PG", key)]
+    if row.profile is not None:
+        causes.append(router.source.cause("BUFFER_PROFILE", row.name))
+    return causes
+
+
 def _lossy_in_paused_queues(
     qos: Mapping[str, Mapping[str, PortQos]], peers: Collection[NamedEnd]
-) -> Iterator[str]:
+) -> Iterator[tuple[str, NamedEnd]]:
     """Yield a port of each router that sends lossy packets in a queue that pauses stop.
 
     Packets that no port keeps lossless are not followed, but hold pools while such a queue stands.
@@ -145,7 +169,8 @@ def _lossy_in_paused_queues(
             if stopped & queues:
                 yield (
                     f"what lossy packets fill at {name}: {port} sends them in queue"
-                    f" {min(stopped & queues)}, which pauses stop"
+                    f" {min(stopped & queues)}, which pauses stop",
+                    (name, port),
                 )
                 break
 

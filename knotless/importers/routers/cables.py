@@ -46,8 +46,11 @@ class Cabling:
             self.evidence.setdefault(port, evidence)
         for port, peer in ((a, b), (b, a)):
             if self.peers.setdefault(port, peer) != peer:
+                other = self.peers[port][0]
                 findings.unclear(
-                    f"what port {port[1]} of {port[0]} leads to: {peer[0]} or {self.peers[port][0]}"
+                    f"what port {port[1]} of {port[0]} leads to: {peer[0]} or {other}",
+                    findings.cause(*port),
+                    findings.cause(*peer),
                 )
 
 
@@ -136,9 +139,15 @@ def cabling_of(
             cabling.join(port, peer, "DEVICE_NEIGHBOR", findings)
             assumed.append(port[0])
         else:
-            findings.note(f"no neighbour is heard on {port[1]} of {port[0]}; meant is {meant[0]}")
+            findings.note(
+                f"no neighbour is heard on {port[1]} of {port[0]}; meant is {meant[0]}",
+                findings.cause(port[0], "DEVICE_NEIGHBOR", port[1]),
+            )
     if assumed:
-        findings.note(f"the cables of {assumed[0]} are those that are meant, not seen by LLDP")
+        findings.note(
+            f"the cables of {assumed[0]} are those that are meant, not seen by LLDP",
+            findings.cause(assumed[0], "DEVICE_NEIGHBOR"),
+        )
     _outside(unread, cabling, findings)
     owned = list(_by_next_hop(routers, routes, interfaces, cabling))
     for a, b in owned:
@@ -147,9 +156,15 @@ def cabling_of(
     for a, b in inferred:
         cabling.join(a, b, "the prefix that two ports share", findings)
     if owned:
-        findings.note(f"{len(owned)} cables are inferred from the routers that own next hops")
+        findings.note(
+            f"{len(owned)} cables are inferred from the routers that own next hops",
+            *(findings.cause(*port) for port in owned[0]),
+        )
     if inferred:
-        findings.note(f"{len(inferred)} cables are inferred from prefixes that two ports share")
+        findings.note(
+            f"{len(inferred)} cables are inferred from prefixes that two ports share",
+            *(findings.cause(*port) for port in inferred[0]),
+        )
     return cabling
 
 
@@ -176,7 +191,10 @@ def _by_backplane(routers: Sequence[Router], cabling: Cabling, findings: Finding
         if peer is not None:
             cabling.join(port, peer, "the description of the port of an ASIC", findings)
         else:
-            findings.gap(f"what the internal port {port[1]} ({port_name}) of {port[0]} leads to")
+            findings.gap(
+                f"what the internal port {port[1]} ({port_name}) of {port[0]} leads to",
+                findings.cause(port[0], "PORT", port[1], "description"),
+            )
 
 
 def _is_internal(router: Router, port: str) -> bool:

@@ -11,6 +11,7 @@ from knotless.base.errors import RuleError
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
+from knotless.importers.causes import Cause, Source
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.frr.configuration import FrrConfiguration, merged
@@ -52,7 +53,7 @@ def routers_of(
         else:
             by_device.setdefault(folder_of_router(file.device), []).append(file)
             for asic, tables in _asics(file.value):
-                of_asic = replace(file, value=tables, device=file.device / asic)
+                of_asic = replace(file, value=tables, device=file.device / asic, within=(asic,))
                 by_device.setdefault(of_asic.device, []).append(of_asic)
     devices = [
         _router(name, of_router, findings)
@@ -66,8 +67,14 @@ def routers_of(
             continue  # the processor of a switch with several ASICs
         for router in by_vrf(device, findings):
             if router.name in routers:
-                findings.unclear(f"which of two switches called {router.name} is right")
+                findings.unclear(
+                    f"which of two switches called {router.name} is right",
+                    routers[router.name].source.cause(),
+                    router.source.cause(),
+                )
             routers.setdefault(router.name, router)
+            findings.sources.setdefault(router.name, router.source)
+            findings.sources.setdefault(router.host, router.source)
     return [routers[name] for name in sorted(routers, key=natural)], cables
 
 
@@ -101,12 +108,16 @@ def _by_host(
         )
     for file in files:
         if not isinstance(file.value, FrrConfiguration):
-            findings.unclear(f"which of {listed(hosts, 3)} {file.path} is about")
+            findings.unclear(
+                f"which of {listed(hosts, 3)} {file.path} is about", Cause((str(file.path),))
+            )
     return [(host, by_host[host]) for host in hosts]
 
 
-def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
-    router = Router(name, name)
+def _router(name: str, files: Sequence[FoundFile], findings: Findings) -> Router:
+    within = next((file.within for file in files if file.within), ())
+    source = Source(tuple(str(file.path) for file in files), within)
+    router = Router(name, name, source=source)
     configurations: list[tuple[str, FrrConfiguration]] = []
     for file in files:
         value = file.value
@@ -121,14 +132,21 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
         elif isinstance(value, NetworkInterfaces):
             _merge(router, value.tables, file, findings)
             for text in value.unclear:
-                findings.gap(f"what {text!r} of {file.path} does to addresses and routes")
+                findings.gap(
+                    f"what {text!r} of {file.path} does to addresses and routes",
+                    Cause((str(file.path),), ((text,),)),
+                )
     if configurations:
         router.configuration = merged(configurations)
         _add_vrfs(router, router.configuration, findings)
     configured = router.configuration.host if router.configuration else ""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
     if configured and metadata.get("hostname", configured) != configured:
-        findings.unclear(f"what {name} is called: {metadata['hostname']} or {configured} (FRR)")
+        findings.unclear(
+            f"what {name} is called: {metadata['hostname']} or {configured} (FRR)",
+            source.cause("DEVICE_METADATA", "localhost", "hostname"),
+            source.cause("hostname", configured),
+        )
     router.host = router.name = metadata.get("hostname", configured or name)
     if metadata.get("asic_name"):
         router.name = f"{router.host}-{metadata['asic_name']}"
@@ -149,7 +167,9 @@ def _add_vrfs(router: Router, configuration: FrrConfiguration, findings: Finding
     """
     for interface, vrf in _vrfs_in_tables(router):
         if configuration.vrf_of.setdefault(interface, vrf) != vrf:
-            findings.unclear(f"which VRF {interface} of {router.name} is in")
+            findings.unclear(
+                f"which VRF {interface} of {router.name} is in", router.source.cause(interface)
+            )
     if not configuration.vrf_of:
         return
     of_router = DeviceInterfaces(router)
@@ -176,7 +196,10 @@ def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findin
         merged = router.tables.setdefault(table, {})
         for key, fields in rows.items():
             if merged.setdefault(key, fields) != fields:
-                findings.unclear(f"which of two files is right about {table}|{key}: {file.path}")
+                findings.unclear(
+                    f"which of two files is right about {table}|{key}: {file.path}",
+                    Cause((str(file.path),), ((*file.within, table, key),)),
+                )
                 return
 
 
@@ -260,17 +283,26 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
     routes: dict[str, tuple[NextHop, ...]] = {}
     for name, dump in router.dumps:
         if dump.unclear:
-            findings.unclear(f"the route of {router.name} to {listed(dump.unclear, 1)} ({name})")
+            findings.unclear(
+                f"the route of {router.name} to {listed(dump.unclear, 1)} ({name})",
+                router.source.route(dump.unclear[0].partition(": ")[0]),
+            )
         for (_, text), hops in dump.routes.items():
             if text.lower().startswith("fe80:"):
                 continue  # link-local addresses are not forwarded
             if not _is_prefix(text):
-                findings.unclear(f"the route of {router.name} to {text[:60]!r}: no prefix ({name})")
+                findings.unclear(
+                    f"the route of {router.name} to {text[:60]!r}: no prefix ({name})",
+                    router.source.route(text),
+                )
                 continue
             prefix = prefix_of(text).text
             first = routes.setdefault(prefix, hops)
             if first is not hops and set(first) != set(hops):
-                findings.unclear(f"which route of {router.name} to {prefix} is right ({name})")
+                findings.unclear(
+                    f"which route of {router.name} to {prefix} is right ({name})",
+                    router.source.route(prefix),
+                )
     return routes if router.dumps else None
 
 

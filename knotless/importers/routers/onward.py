@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from knotless.importers.causes import Source
 from knotless.importers.findings import Findings
 from knotless.importers.prefixes import Prefix
 from knotless.importers.route_dump import END, NextHop
@@ -43,7 +44,10 @@ def onward_of(
             continue
         edge = wiring.is_edge(router, hop)
         if edge is None:
-            findings.gap(f"what port {interface} of {router} leads to")
+            findings.gap(
+                f"what port {interface} of {router} leads to",
+                findings.sources.get(router, Source()).route(prefix.text),
+            )
             return None
         ports = wiring.ports(router, interface)
         linked = [port for port in ports if (router, port) in wiring.cabling.peers]
@@ -52,7 +56,10 @@ def onward_of(
         elif linked:
             links.update(linked)
         else:
-            findings.gap(f"the next hop of {router} to {prefix.text} by {interface}")
+            findings.gap(
+                f"the next hop of {router} to {prefix.text} by {interface}",
+                findings.sources.get(router, Source()).route(prefix.text),
+            )
             return None
         routes_on |= edge or hop.address is not None
     of_link = bool(links) and not routes_on

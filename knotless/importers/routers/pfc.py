@@ -111,7 +111,8 @@ def priorities_of(
         maps = sorted({settings.classes for settings in listed})
         if len(maps) != 1 and any(port.remarks for port in qos[edge[0]].values()):
             findings.unclear(
-                f"which of {len(maps)} maps gives packets of {edge[0]}:{edge[1]} their class"
+                f"which of {len(maps)} maps gives packets of {edge[0]}:{edge[1]} their class",
+                findings.cause(edge[0], "PORT_QOS_MAP"),
             )
         classes = maps[0] if maps else qos[edge[0]][""].classes
         entering[routed.names.index(edge[0])].append((count + number, classes))
@@ -230,7 +231,10 @@ def _outer_marks(
             dscps = sorted({tunnel.dscps[classes[mark]] for classes in maps} or {mark % DSCPS})
             if len(dscps) > 1:
                 what = mark_text(mark, qos[tunnel.source].values())
-                findings.unclear(f"the DSCP of {what} in the tunnel from {tunnel.source}")
+                findings.unclear(
+                    f"the DSCP of {what} in the tunnel from {tunnel.source}",
+                    findings.cause(tunnel.source, "TUNNEL"),
+                )
             outer[number, mark] = _with_dscp(mark, dscps[0])
     return outer
 
@@ -268,26 +272,33 @@ def _closure(marks: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) 
 
 def judge_pfc(routed: RouterFabric, qos: Qos, findings: Findings) -> None:
     """Add what is unusual about PFC on cables between the routers of ``qos``."""
-    for text in _not_obeyed(routed, qos):
-        findings.loss(text)
-    for text in _irregular(routed, qos):
-        findings.problem(text)
+    for text, ports in _not_obeyed(routed, qos):
+        findings.loss(text, *(findings.cause(name, "PORT_QOS_MAP", port) for name, port in ports))
+    for text, ports in _irregular(routed, qos):
+        causes = (findings.cause(name, "PORT_QOS_MAP", port) for name, port in ports)
+        findings.problem(text, *causes)
 
 
-def _not_obeyed(routed: RouterFabric, qos: Qos) -> Iterator[str]:
+_Irregular = Iterator[tuple[str, Sequence[NamedEnd]]]
+"""What is unusual, and the ports at which it is."""
+
+
+def _not_obeyed(routed: RouterFabric, qos: Qos) -> _Irregular:
     for (sender, out), (receiver, into) in _channels(routed, qos):
         lost = sorted(frozenset().union(*into.pauses) - out.obeys)
         if lost:
             yield (
                 f"{receiver[0]}:{receiver[1]} pauses priority {lost[0]}, which"
-                f" {sender[0]}:{sender[1]} does not obey: its packets can be lost"
+                f" {sender[0]}:{sender[1]} does not obey: its packets can be lost",
+                [receiver, sender],
             )
         pauses = frozenset[int]().union(*out.pauses)
         lossy = sorted(pauses - {p for sent in into.pauses for p in sent})
         if lossy:
             yield (
                 f"{sender[0]}:{sender[1]} has priority {lossy[0]} lossless, which"
-                f" {receiver[0]}:{receiver[1]} does not pause: its packets can be lost"
+                f" {receiver[0]}:{receiver[1]} does not pause: its packets can be lost",
+                [sender, receiver],
             )
 
 
@@ -298,14 +309,15 @@ def _channels(routed: RouterFabric, qos: Qos) -> Iterator[list[tuple[NamedEnd, P
             yield [(end, port_qos(qos[end[0]], end[1])) for end in ends]
 
 
-def _irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
+def _irregular(routed: RouterFabric, qos: Qos) -> _Irregular:
     for (sender, out), (receiver, into) in _channels(routed, qos):
         for tc, dscp in enumerate(out.remarks or () if not into.trusts_pcp else ()):
             group = into.groups[into.classes[dscp]]
             if into.pauses[group] and out.queues[tc] != group:
                 yield (
                     f"{sender[0]}:{sender[1]}: class {tc} has queue {out.queues[tc]} but DSCP"
-                    f" {dscp}, which has priority group {group} at {receiver[0]}:{receiver[1]}"
+                    f" {dscp}, which has priority group {group} at {receiver[0]}:{receiver[1]}",
+                    [sender, receiver],
                 )
     for name, of_router in qos.items():
         for port, settings in of_router.items():
@@ -323,4 +335,5 @@ def _irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
                     settings.groups[settings.classes[moved[0]]],
                 )
                 what = mark_text(moved[0], [settings])
-                yield f"{name}:{port}: {what} has queue {queue} but priority group {group}"
+                text = f"{name}:{port}: {what} has queue {queue} but priority group {group}"
+                yield text, [(name, port)]

@@ -98,7 +98,10 @@ def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
                 settings[port] = reader.port(port, {**common, **fields})
     for name in sorted({used for fields in of_ports.values() for used in fields}):
         if name not in INTERPRETED | WITHOUT_EFFECT:
-            findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.host}")
+            findings.unclear(
+                f"what {name} of PORT_QOS_MAP does at {router.host}",
+                router.source.cause("PORT_QOS_MAP", name),
+            )
     return settings
 
 
@@ -120,7 +123,9 @@ def number_map(
         return None
     rows = router.table(_FIELDS[field]).get(name)
     if rows is None:
-        findings.unclear(f"{_FIELDS[field]}|{name} of {router.host}")
+        findings.unclear(
+            f"{_FIELDS[field]}|{name} of {router.host}", router.source.cause("PORT_QOS_MAP", field)
+        )
         return None
     numbers = [number if identity else 0 for number in range(size)]
     for key, value in rows.items():
@@ -179,11 +184,14 @@ class _Reader:
         by_pcp = self.map(fields, "dot1p_to_tc_map", PRIORITIES, CLASSES - 1, False)
         if fields.get("dscp_to_tc_map"):
             self.findings.unclear(
-                f"which of dscp_to_tc_map and dot1p_to_tc_map counts at {self.router.host}"
+                f"which of dscp_to_tc_map and dot1p_to_tc_map counts at {self.router.host}",
+                self.router.source.cause("PORT_QOS_MAP", "dscp_to_tc_map"),
+                self.router.source.cause("PORT_QOS_MAP", "dot1p_to_tc_map"),
             )
             return by_dscp * PRIORITIES
         self.findings.note(
-            "ports trust the PCP of VLAN tags (dot1p_to_tc_map): packets are taken to keep theirs"
+            "ports trust the PCP of VLAN tags (dot1p_to_tc_map): packets are taken to keep theirs",
+            self.router.source.cause("PORT_QOS_MAP", "dot1p_to_tc_map"),
         )
         return tuple(by_pcp[mark // DSCPS] for mark in range(MARKS))
 
@@ -199,7 +207,8 @@ class _Reader:
             missing = used - self.router.table("TC_TO_DSCP_MAP")[name].keys()
             for tc in sorted(missing, key=int)[:1]:
                 self.findings.unclear(
-                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.host}"
+                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.host}",
+                    self.router.source.cause("TC_TO_DSCP_MAP", name),
                 )
         return remarks
 

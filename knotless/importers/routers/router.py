@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from knotless.importers.cabling.lldp_json import Neighbour
+from knotless.importers.causes import Source
 from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.route_dump import RouteDump
 from knotless.importers.sonic.buffer_tables import BufferTables, read_buffers
@@ -26,7 +27,7 @@ class Router:
 
     ``host`` is what the device calls itself: a device with several chips (ASICs) or VRFs is one
     router for each. ``heard`` is None if nothing is known of its neighbours. ``configuration`` is
-    read only if routes are to be computed from it.
+    read only if routes are to be computed from it. ``source`` is where it was read.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Router:
     dumps: list[tuple[str, RouteDump]] = field(default_factory=list)
     heard: list[Neighbour] | None = None
     configuration: FrrConfiguration | None = None
+    source: Source = field(default_factory=Source)
 
     def table(self, name: str) -> dict[str, Fields]:
         """Return a table; empty if there is none."""

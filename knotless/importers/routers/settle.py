@@ -163,7 +163,8 @@ def _judge_watchdogs(routers: Sequence[Router], findings: Findings) -> None:
     for action, hosts in sorted(switches.items()):
         does = _WATCHDOG.get(action, "which is not known here")
         findings.note(
-            f"{len(hosts)} switches have a PFC watchdog with action {action[:20]}, {does}"
+            f"{len(hosts)} switches have a PFC watchdog with action {action[:20]}, {does}",
+            *(findings.cause(host, "PFC_WD") for host in sorted(hosts)[:3]),
         )
 
 

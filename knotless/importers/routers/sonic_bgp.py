@@ -74,7 +74,8 @@ def of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
         return configuration
     configuration.asn = number_of(metadata["bgp_asn"])
     findings.note(
-        f"BGP of {router.name}: as SONiC's template, it announces loopback and VLAN networks"
+        f"BGP of {router.name}: as SONiC's template, it announces loopback and VLAN networks",
+        router.source.cause("DEVICE_METADATA", "localhost", "bgp_asn"),
     )
     configuration.unclear += _not_followed(router, metadata)
     is_tor, is_leaf = (metadata.get("type") == kind for kind in ("ToRRouter", "LeafRouter"))

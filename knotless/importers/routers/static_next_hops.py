@@ -45,7 +45,8 @@ def static_table(speaker: Speaker, cabling: Cabling, findings: Findings) -> Stat
         if nearest == BGP_DISTANCE:
             findings.gap(
                 f"whether the static route of {speaker.router.name} to {prefix} counts before those"
-                f" of BGP: both have distance {BGP_DISTANCE}"
+                f" of BGP: both have distance {BGP_DISTANCE}",
+                speaker.router.source.cause(prefix),
             )
         hops = tuple(dict.fromkeys(hop for hop, _ in by_distance[nearest]))
         (table.near if nearest <= BGP_DISTANCE else table.far)[prefix] = hops
@@ -71,14 +72,18 @@ def _hop(
             towards = None
         interface = route.interface or towards
         if interface is None:
-            findings.gap(f"the next hop of the static route of {name} to {route.prefix}")
+            findings.gap(
+                f"the next hop of the static route of {name} to {route.prefix}",
+                speaker.router.source.cause(route.prefix),
+            )
             return None
         is_local = route.gateway.lower().startswith("fe80:")
         is_known = interface in speaker.interfaces and not is_local
         if is_known and not speaker.is_on_link(route.gateway, interface):
             findings.note(
                 f"the static route of {name} to {route.prefix} is not used: {route.gateway} is not"
-                f" on {interface}"
+                f" on {interface}",
+                speaker.router.source.cause(route.prefix),
             )
             return None
     if interface in speaker.down:
@@ -88,6 +93,7 @@ def _hop(
         if far is not None:
             findings.unclear(
                 f"whether {far[0]} answers ARP for {route.prefix} (proxy ARP), which the static"
-                f" route of {name} by {interface} alone needs"
+                f" route of {name} by {interface} alone needs",
+                speaker.router.source.cause(route.prefix),
             )
     return NextHop(route.gateway, interface)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from knotless.base.printable import listed
+from knotless.importers.causes import Cause
 from knotless.importers.findings import Findings
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
@@ -143,57 +144,72 @@ def is_named_alone(table: str) -> bool:
 
 def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
     """Add what the tables say that could matter and is not followed; name the others."""
-    unclear: dict[str, dict[str, None]] = {}
-    others: dict[str, None] = {}
-    fields: dict[str, None] = {}
+    unclear: dict[str, dict[str, Cause]] = {}
+    others: dict[str, Cause] = {}
+    fields: dict[str, Cause] = {}
     for router in routers:
-        fields |= dict.fromkeys(unknown_fields(router))
-        for text in _unsupported(router):
-            unclear.setdefault(text, {})[router.host] = None
+        cause = router.source.cause
+        for name, table in unknown_fields(router):
+            fields.setdefault(f"{_shown(name)} of {table}", cause(table, name))
+        for text, *keys in _unsupported(router):
+            unclear.setdefault(text, {}).setdefault(router.host, cause(*keys))
         for table, rows in router.tables.items():
             if rows and table not in READ | _KIND.keys():
-                others[table] = None
+                others.setdefault(table, cause(table))
         if router.table("MIRROR_SESSION"):
-            findings.note(f"the copies that MIRROR_SESSION of {router.host} makes are not followed")
+            findings.note(
+                f"the copies that MIRROR_SESSION of {router.host} makes are not followed",
+                cause("MIRROR_SESSION"),
+            )
         if router.table("PFC_WD_TABLE_INSTORM"):
-            findings.note(f"{router.host}: the PFC watchdog sees a storm (PFC_WD_TABLE_INSTORM)")
+            findings.note(
+                f"{router.host}: the PFC watchdog sees a storm (PFC_WD_TABLE_INSTORM)",
+                cause("PFC_WD_TABLE_INSTORM"),
+            )
     for text, hosts in unclear.items():
-        findings.unclear(text.format(listed(hosts, 1)))
+        findings.unclear(text.format(listed(hosts, 1)), *[*hosts.values()][:_SHOWN])
     if fields:
-        findings.note(f"fields that are not interpreted: {listed(sorted(fields), _SHOWN)}")
+        findings.note(
+            f"fields that are not interpreted: {listed(sorted(fields), _SHOWN)}",
+            *(fields[name] for name in sorted(fields)[:_SHOWN]),
+        )
     if others:
         findings.note(
             "tables that are not interpreted, since they neither forward, remark, buffer nor pause:"
-            f" {listed(sorted(others), _SHOWN)}"
+            f" {listed(sorted(others), _SHOWN)}",
+            *(others[name] for name in sorted(others)[:_SHOWN]),
         )
 
 
-def unknown_fields(router: Router) -> Iterator[str]:
-    """Yield the fields of tables that are read, each with its table, that are not interpreted."""
+def unknown_fields(router: Router) -> Iterator[tuple[str, str]]:
+    """Yield the fields of tables that are read and are not interpreted, each with its table."""
     for table, (interpreted, without_effect) in FIELDS.items():
         used = {name for fields in router.table(table).values() for name in fields}
         for name in used - interpreted - without_effect - {"NULL", ""}:
-            yield f"{_shown(name)} of {table}"
+            yield name, table
 
 
-def _unsupported(router: Router) -> Iterator[str]:
-    """Yield what tables say that could matter and is not followed, ``{}`` for the device."""
+def _unsupported(router: Router) -> Iterator[tuple[str, ...]]:
+    """Yield what tables say that could matter and is not followed, and the keys that lead there.
+
+    ``{}`` in a text stands for the device.
+    """
     for table, rows in router.tables.items():
         if table in ("ACL_RULE", "ACL_RULE_TABLE"):
             yield from _acl_actions(table, rows)
         elif table in ("NAT_GLOBAL", "NAT_GLOBAL_TABLE"):
             if any(fields.get("admin_mode") == "enabled" for fields in rows.values()):
-                yield f"what {table} of {{}} does"
+                yield f"what {table} of {{}} does", table
         elif table == "SUBNET_DECAP":
             if any(fields.get("status") == "enable" for fields in rows.values()):
-                yield f"what {table} of {{}} does: packets in tunnels end there"
+                yield f"what {table} of {{}} does: packets in tunnels end there", table
         elif table == "POLICY_BINDING_TABLE":
             for key in [key for key in rows if not key.startswith("CtrlPlane")][:1]:
-                yield f"what the policy of {_shown(key)} of {{}} does"
+                yield f"what the policy of {_shown(key)} of {{}} does", table, key
         elif table in ("VRF", "VRF_TABLE"):
             for key, fields in rows.items():
                 if any(fields.get(name, "") not in _VRF_UNUSED for name in ("vni", "fallback")):
-                    yield f"what vni or fallback of VRF {_shown(key)} of {{}} does"
+                    yield f"what vni or fallback of VRF {_shown(key)} of {{}} does", table, key
         elif table in ("ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"):
             used = {
                 name
@@ -202,14 +218,14 @@ def _unsupported(router: Router) -> Iterator[str]:
                 if fields[name] not in ("", "na")
             }
             for name in sorted(used):
-                yield f"what {_shown(name)} of {table} of {{}} does"
+                yield f"what {_shown(name)} of {table} of {{}} does", table, name
         elif table.endswith("INTERFACE") and any(row.get("vnet_name") for row in rows.values()):
-            yield f"what vnet_name of {table} of {{}} does"
+            yield f"what vnet_name of {table} of {{}} does", table, "vnet_name"
         elif table in _KIND and rows:
-            yield f"what the table {table} of {{}} does: it {_KIND[table]}"
+            yield f"what the table {table} of {{}} does: it {_KIND[table]}", table
 
 
-def _acl_actions(table: str, rows: Mapping[str, Fields]) -> Iterator[str]:
+def _acl_actions(table: str, rows: Mapping[str, Fields]) -> Iterator[tuple[str, str, str]]:
     """Yield each action that sends packets elsewhere or in another priority, with its first rule.
 
     What a rule drops does not wait. Fields that are no actions are matches.
@@ -225,7 +241,7 @@ def _acl_actions(table: str, rows: Mapping[str, Fields]) -> Iterator[str]:
             elif "ACTION" in name and name not in _ACTIONS_WITHOUT_EFFECT:
                 rules.setdefault(name, key)
     for name, key in rules.items():
-        yield f"what {_shown(name)} of {table}|{_shown(key)} of {{}} does"
+        yield f"what {_shown(name)} of {table}|{_shown(key)} of {{}} does", table, key
 
 
 def _shown(text: str) -> str:

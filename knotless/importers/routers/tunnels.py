@@ -76,14 +76,18 @@ def tunnels_of(routers: Sequence[Router], findings: Findings) -> tuple[Tunnel, .
             continue
         address = prefix_of(texts[0])
         if address not in ends:
-            findings.gap(f"the files of the peer of {router.name}, {address.text}")
+            findings.gap(
+                f"the files of the peer of {router.name}, {address.text}",
+                router.source.cause("PEER_SWITCH"),
+            )
             continue
         into, out = _fields(router, findings), _fields(ends[address], findings)
         dscps = number_map(router, into, "encap_tc_to_dscp_map", CLASSES, DSCPS - 1, findings)
         if dscps is not None and out.get("dscp_mode") == "uniform":
             findings.unclear(
                 f"the DSCP after the tunnel to {ends[address].name}: dscp_mode uniform takes that"
-                " of the tunnel"
+                " of the tunnel",
+                ends[address].source.cause("TUNNEL"),
             )
         tunnels.append(
             Tunnel(
@@ -110,14 +114,21 @@ def _fields(router: Router, findings: Findings) -> Fields:
     """Return the fields of a router's tunnel."""
     rows = router.table("TUNNEL")
     if not rows:
-        findings.note(f"{router.name} has no TUNNEL: the tunnel is taken not to change priorities")
+        findings.note(
+            f"{router.name} has no TUNNEL: the tunnel is taken not to change priorities",
+            router.source.cause("PEER_SWITCH"),
+        )
         return {}
     fields = next(iter(rows.values()))
     for name in sorted(set(fields) - INTERPRETED - WITHOUT_EFFECT):
-        findings.unclear(f"what {name} of TUNNEL does at {router.name}")
+        findings.unclear(
+            f"what {name} of TUNNEL does at {router.name}",
+            router.source.cause("TUNNEL", next(iter(rows)), name),
+        )
     if fields.get("tunnel_type", "IPINIP").upper() != "IPINIP":
         findings.unclear(
-            f"what a tunnel of type {fields['tunnel_type'][:20]} does at {router.name}"
+            f"what a tunnel of type {fields['tunnel_type'][:20]} does at {router.name}",
+            router.source.cause("TUNNEL", next(iter(rows)), "tunnel_type"),
         )
     return fields
 
@@ -146,7 +157,10 @@ def servers_of(routers: Sequence[Router], findings: Findings) -> list[Server]:
         if not open_at:
             servers.append(Server(prefix, fixed, prefix.text))
             continue
-        findings.note(f"which switch is active for {prefix.text} is not known: both are tried")
+        findings.note(
+            f"which switch is active for {prefix.text} is not known: both are tried",
+            *(findings.cause(name, "MUX_CABLE", prefix.text) for name in open_at),
+        )
         for active in state_of:
             if fixed.get(active) is not True:
                 standby = {name: fixed.get(name, name != active) for name in state_of}

@@ -26,7 +26,9 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
     of_interface: dict[str, str] = {}
     for interface, vrf in _vrf_of_interfaces(device):
         if of_interface.setdefault(interface, vrf) != vrf:
-            findings.unclear(f"which VRF {interface} of {device.name} is in")
+            findings.unclear(
+                f"which VRF {interface} of {device.name} is in", device.source.cause(interface)
+            )
     routed = {vrf for _, dump in device.dumps for vrf, _ in dump.routes}
     named = {*routed, *of_interface.values()} - {DEFAULT_VRF, MANAGEMENT}
     _find_leaks(device, of_interface, findings)
@@ -37,7 +39,11 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
     for interface, vrf in of_interface.items():
         for port in _ports(device, interface):
             if of_port.setdefault(port, vrf) != vrf:
-                findings.unclear(f"{port} of {device.name} is in VRF {vrf} and {of_port[port]}")
+                findings.unclear(
+                    f"{port} of {device.name} is in VRF {vrf} and {of_port[port]}",
+                    device.source.cause(interface),
+                    device.source.cause(port),
+                )
     routers = []
     for vrf in (DEFAULT_VRF, *sorted(named)):
         is_default = vrf == DEFAULT_VRF
@@ -54,6 +60,7 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
                 dumps=_dumps(device, vrf),
                 configuration=device.configuration
                 and device.configuration.of_vrf(None if is_default else vrf),
+                source=device.source._replace(vrf="" if is_default else vrf),
                 heard=heard
                 and [
                     neighbour
@@ -63,7 +70,9 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
             )
         )
     names = ", ".join(router.name for router in routers[1:])
-    findings.note(f"VRFs of {device.name} are shown as switches of their own: {names}")
+    findings.note(
+        f"VRFs of {device.name} are shown as switches of their own: {names}", device.source.cause()
+    )
     if not _has_interfaces(routers[0]) and not any(dump.routes for _, dump in routers[0].dumps):
         routers = routers[1:]
     return routers
@@ -109,7 +118,8 @@ def _find_leaks(device: Router, of_interface: Mapping[str, str], findings: Findi
                 if out != vrf and vrf != MANAGEMENT:
                     findings.unclear(
                         f"the route of {device.name} in VRF {vrf} to {prefix} by {hop.interface},"
-                        f" which is in VRF {out}"
+                        f" which is in VRF {out}",
+                        device.source._replace(vrf="" if vrf == DEFAULT_VRF else vrf).route(prefix),
                     )
 
 

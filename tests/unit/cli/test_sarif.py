@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from knotless.cli.commands.check.sarif import sarif_of
 from knotless.cli.main import main
+from knotless.importers.causes import Place
 from knotless.verification.verdict_findings import RULES, Finding
 
 CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
@@ -74,14 +74,20 @@ def test_a_deadlock_after_a_failure_is_an_error(tmp_path: Path) -> None:
     assert "CAN DEADLOCK" in result["message"]["text"]
 
 
-@pytest.mark.parametrize(
-    ("text", "uri"),
-    [("leaf1: no reserve", "leaf1.json"), ("all is lost", ""), ("leaf1", "leaf1.json")],
-)
-def test_a_finding_is_at_the_file_of_the_switch_that_it_begins_with(
-    text: str, uri: str, tmp_path: Path
-) -> None:
-    (tmp_path / "leaf1.json").write_text("{}")
-    values = sarif_of(iter([Finding("note", text)]), [str(tmp_path)])
+def test_a_finding_is_at_its_first_cause_and_related_to_the_others() -> None:
+    places = {"a step": [Place("leaf1.json", 3, 7, "/PORT"), Place("leaf2.json")]}
+    values = sarif_of(iter([Finding("deadlock", "a cycle", (), ["a step"])]), ["all"], places)
+    (result,) = values["runs"][0]["results"]
+    (location,) = result["locations"]
+    assert location["physicalLocation"] == {
+        "artifactLocation": {"uri": "leaf1.json"},
+        "region": {"startLine": 3, "startColumn": 7},
+    }
+    related = [one["physicalLocation"]["artifactLocation"] for one in result["relatedLocations"]]
+    assert related == [{"uri": "leaf1.json"}, {"uri": "leaf2.json"}]
+
+
+def test_a_finding_without_a_cause_is_at_what_was_read() -> None:
+    values = sarif_of(iter([Finding("note", "all is lost")]), ["all"], {})
     place = values["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
-    assert Path(place["artifactLocation"]["uri"]) == tmp_path / uri
+    assert place == {"artifactLocation": {"uri": "all"}}

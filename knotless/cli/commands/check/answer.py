@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from knotless.cli.answer import (
@@ -32,6 +34,7 @@ from knotless.cli.commands.check.junit import write_junit
 from knotless.cli.commands.check.options import Output, Source
 from knotless.cli.commands.check.sarif import write_sarif
 from knotless.cli.options import given_options, print_json
+from knotless.importers.causes import Place, content, places_of
 from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.verdict_findings import findings
@@ -93,27 +96,36 @@ def print_verdict(
     notes: Sequence[Reason],
     extras: Extras,
     output: Output,
+    places: Mapping[str, Sequence[Place]] = MappingProxyType({}),
 ) -> NoReturn:
     """Print a verdict; exit with status 1 unless all is delivered without a cycle or loss.
 
     With a failure table, the status is 0 only if no deadlock is possible after any failure.
 
     ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
-    ``notes``, and ``values`` as details; JSON has all values of the verdict.
+    ``notes``, and ``values`` as details; JSON has all values of the verdict. ``places`` are where
+    the causes of each line are.
     """
+    with_place = partial(_with_place, places, what[0] if what else "")
     gate = gate_of([*findings(verdict, extras.failure_table)], output.accepted, output.ignored)
     if output.junit is not None:
         write_junit(output.junit, verdict.fabric, gate)
     packets = [(step, shlex.join(_pair_command(what, step))) for step in verdict.witnesses]
     if output.as_json:
         steps = [{**step.as_json(), "command": command} for step, command in packets]
-        values_of_gate = {"findings": gate.as_json()} if output.has_gate else {}
-        print_json({**verdict.as_json(), "witnesses": steps, **extras.as_json(), **values_of_gate})
+        more = {"witnesses": steps, **extras.as_json()}
+        if isinstance(verdict, ImportedVerdict):
+            more["causes"] = {
+                text: [one.as_json() for one in some] for text, some in places.items()
+            }
+        if output.has_gate:
+            more["findings"] = gate.as_json()
+        print_json({**verdict.as_json(), **more})
     else:
         shown = [f"{step.text} ({channel})" for step, channel in packets]
         answer = Answer(
             _headline(verdict, extras, gate.text),
-            why=[*_why(verdict, extras)],
+            why=[*_why(verdict, extras, with_place)],
             figures=[*_delivered(verdict), *load_and_paths(verdict)],
             remarks=[*notes, *gate.remarks, *_remarks(verdict, extras), *_files(output, extras)],
             hints=[*_hints(verdict, what, extras)],
@@ -128,14 +140,25 @@ def print_verdict(
     sys.exit(1 if stops else 0)
 
 
-def _why(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
-    yield from deadlock_reasons(verdict)
+def _with_place(places: Mapping[str, Sequence[Place]], root: str, line: str) -> str:
+    """Return a line with the place of its first cause, below the folder that was read."""
+    lines = [place for place in places.get(line, ()) if place.line is not None]
+    if not lines:
+        return line
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return f"{line} ({lines[0].text.removeprefix(f'{root}/')}{more})"
+
+
+def _why(
+    verdict: Verdict | ImportedVerdict, extras: Extras, with_place: Callable[[str], str]
+) -> Iterator[Reason]:
+    yield from deadlock_reasons(verdict, with_place)
     yield from () if extras.freeze is None else extras.freeze.lines
     yield from extras.changes
     if extras.failure_table is not None:
         yield Several(extras.failure_table.lines[:-1], "lines", _FAILURES)
     losses = [line for line in verdict.losses if line not in verdict.problems]
-    yield Several([*verdict.problems, *losses], "problems")
+    yield Several([*map(with_place, [*verdict.problems, *losses])], "problems")
 
 
 def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
@@ -235,11 +258,13 @@ def print_imported(
     verdict: ImportedVerdict, source: Source, extras: Extras, output: Output
 ) -> NoReturn:
     """Print a verdict on the files of a fabric; exit with status 1 unless all is well."""
+    places = places_of(verdict.causes, content)
     if output.sarif is not None:
-        write_sarif(output.sarif, verdict, extras.failure_table, source.paths)
+        write_sarif(output.sarif, verdict, extras.failure_table, source.paths, places)
     what = [*source.paths, *(word for name in source.hosts for word in ("--hosts", name))]
     what += [] if source.routes is None else ["--routes", source.routes]
-    print_verdict(verdict, what, _values(verdict), [*_notes(verdict)], extras, output)
+    notes = [*_notes(verdict, partial(_with_place, places, source.paths[0]))]
+    print_verdict(verdict, what, _values(verdict), notes, extras, output, places)
 
 
 def _values(verdict: ImportedVerdict) -> dict[str, object]:
@@ -256,11 +281,11 @@ def _values(verdict: ImportedVerdict) -> dict[str, object]:
     return values
 
 
-def _notes(verdict: ImportedVerdict) -> Iterator[Reason]:
+def _notes(verdict: ImportedVerdict, with_place: Callable[[str], str]) -> Iterator[Reason]:
     unsafe = [vc for vc, acyclic in verdict.vcs.items() if not acyclic]
     if len(unsafe) > 1:
         yield f"each of the virtual channels {', '.join(unsafe)} has a cycle of its own"
-    yield Several([f"note: {line}" for line in verdict.notes], "notes", NOTES)
+    yield Several([f"note: {with_place(line)}" for line in verdict.notes], "notes", NOTES)
     yield Several([*not_read_lines(verdict.not_read)], "reasons why files were not read", NOTES)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NoReturn
 
 from knotless.base.errors import KnotlessError
@@ -24,6 +25,7 @@ from knotless.forwarding.openflow.directory import read_dir, read_multicast, rea
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
+from knotless.importers.causes import Place
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
@@ -81,7 +83,7 @@ def check_rules(options: CheckOptions) -> NoReturn:
         draw_cycle(read.fabric, state.channels, output.draw, verdict.cycle)
     if output.sarif is not None:
         where = source.paths[0] if names is None else f"fabric:{names.name}"
-        write_sarif(output.sarif, verdict, table, [where])
+        write_sarif(output.sarif, verdict, table, [where], _places(verdict, where))
     values = verdict.as_json()
     print_verdict(
         verdict,
@@ -95,6 +97,13 @@ def check_rules(options: CheckOptions) -> NoReturn:
         ),
         output,
     )
+
+
+def _places(verdict: Verdict, where: str) -> dict[str, list[Place]]:
+    """Return the file of the switch that each line begins with."""
+    lines = [*verdict.problems, *verdict.losses, *verdict.notes]
+    files = {line: Path(where, f"{line.split(':')[0][:200]}.flows") for line in lines}
+    return {line: [Place(str(file))] for line, file in files.items() if file.is_file()}
 
 
 def _read_live(names: Names) -> _Rules:
