@@ -195,14 +195,32 @@ class WatchdogSettings(_Part):
     priorities: Priorities | None = None
 
 
+class LinkSettings(_Part):
+    """The settings on which both ends of a link must agree; None: as at the other end.
+
+    These are compared alone: links run as the fabric says. ``autoneg`` is whether rate and FEC are
+    negotiated, ``unit_bytes`` a unit of credits, ``repeats`` whether damaged frames are repeated.
+    """
+
+    flow_control: Literal["off", "pause", "pfc", "credits"] | None = None
+    mtu_bytes: Annotated[int, Field(ge=64, le=65_535)] | None = None
+    rate_mbps: Annotated[float, Field(gt=0, le=1e9, strict=False)] | None = None
+    fec: Literal["none", "fc", "rs"] | None = None
+    autoneg: bool | None = None
+    unit_bytes: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    repeats: bool | None = None
+
+
 class PortSettings(_Part):
     """The settings of a port; None: those of its switch.
 
     ``ingress`` is of frames that it receives, the rest of frames that it sends. ``lossless`` are
-    the priorities for which it sends and obeys PFC.
+    the priorities for which it sends and obeys PFC. ``link`` is what is compared with the other
+    end.
     """
 
     lossless: Priorities | None = None
+    link: LinkSettings | None = None
     ingress: Annotated[tuple[IngressGroup, ...], Field(strict=False)] | None = None
     egress: Annotated[tuple[EgressGroup, ...], Field(strict=False)] | None = None
     scheduler: Annotated[tuple[Scheduled, ...], Field(strict=False)] | None = None
@@ -269,7 +287,11 @@ class SwitchFile(SwitchSettings):
 
     def for_model(self) -> dict[str, Any]:
         """Return the settings as values for JSON, as simulator and emulator read them."""
-        return self.model_dump(mode="json", exclude_none=True)
+        values = self.model_dump(mode="json", exclude_none=True)
+        for switch in (values, *values["switches"].values()):
+            for port in (switch, *switch["ports"].values()):
+                port.pop("link", None)
+        return values
 
 
 def read(path: Path) -> SwitchFile:

@@ -1,7 +1,7 @@
 """Settings of the ports of a fabric, and by which frames of lossless priorities can be lost.
 
-A frame is lost if what still arrives after a pause exceeds the headroom, if one end of a link
-pauses a priority and the other does not obey, or if an egress queue or pool holds less than ingress
+A frame is lost if what still arrives after a pause exceeds the headroom, if the ends of a link do
+not agree (:mod:`knotless.base.link_ends`), or if an egress queue or pool holds less than ingress
 buffers admit.
 
 References
@@ -23,6 +23,7 @@ import numpy as np
 from knotless._core import simulator as core
 from knotless.base.errors import SwitchSettingsError
 from knotless.base.flow_control import FlowControl
+from knotless.base.link_ends import LinkEnd, disagreements
 from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
 from knotless.topologies.fabric import Fabric
@@ -176,7 +177,7 @@ def losses_of(ends: SwitchEnds, longest_frame_bytes: int) -> list[str]:
         *_small_headroom(ends, needs),
         *_headroom_pools(ends, needs),
         *_short_pauses(ends, longest_frame_bytes),
-        *_one_end_only(ends),
+        *_link_ends(ends),
         *_lossy_egress(ends, with_headroom=True),
     ]
 
@@ -273,17 +274,29 @@ def _short_pauses(ends: SwitchEnds, longest_frame_bytes: int) -> Iterator[str]:
     return _joined(lines)
 
 
-def _one_end_only(ends: SwitchEnds) -> Iterator[str]:
+def _link_ends(ends: SwitchEnds) -> Iterator[str]:
     for link in ends.fabric.links:
-        a, b = (link.a, link.a_port), (link.b, link.b_port)
-        for one, other in ((a, b), (b, a)):
-            only = sorted(ends.lossless(one) - ends.lossless(other))
-            if only:
-                yield (
-                    f"{_end(one)} has {_priorities(only)} lossless, but {_end(other)} at the other"
-                    " end of the link has not: frames can be lost; add it to, or remove it from,"
-                    " lossless of one of them"
-                )
+        a, b = (_link_end(ends, end) for end in ((link.a, link.a_port), (link.b, link.b_port)))
+        yield from (one.text for one in disagreements(a, b))
+
+
+def _link_end(ends: SwitchEnds, end: End) -> LinkEnd:
+    own = ends.ports[end].link
+    lossless = ends.lossless(end)
+    if own is None:
+        return LinkEnd(_end(end), pauses=lossless, obeys=lossless)
+    return LinkEnd(
+        _end(end),
+        flow_control=own.flow_control,
+        pauses=lossless,
+        obeys=lossless,
+        mtu_bytes=own.mtu_bytes,
+        rate_mbps=own.rate_mbps,
+        fec=own.fec,
+        negotiates=own.autoneg,
+        unit_bytes=own.unit_bytes,
+        repeats=own.repeats,
+    )
 
 
 def _lossy_egress(ends: SwitchEnds, *, with_headroom: bool) -> Iterator[str]:

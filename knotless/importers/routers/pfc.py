@@ -271,9 +271,7 @@ def _closure(marks: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) 
 
 
 def judge_pfc(routed: RouterFabric, qos: Qos, findings: Findings) -> None:
-    """Add what is unusual about PFC on cables between the routers of ``qos``."""
-    for text, ports in _not_obeyed(routed, qos):
-        findings.loss(text, *(findings.cause(name, "PORT_QOS_MAP", port) for name, port in ports))
+    """Add what is unusual about the classes of packets at the routers of ``qos``."""
     for text, ports in _irregular(routed, qos):
         causes = (findings.cause(name, "PORT_QOS_MAP", port) for name, port in ports)
         findings.problem(text, *causes)
@@ -281,25 +279,6 @@ def judge_pfc(routed: RouterFabric, qos: Qos, findings: Findings) -> None:
 
 _Irregular = Iterator[tuple[str, Sequence[NamedEnd]]]
 """What is unusual, and the ports at which it is."""
-
-
-def _not_obeyed(routed: RouterFabric, qos: Qos) -> _Irregular:
-    for (sender, out), (receiver, into) in _channels(routed, qos):
-        lost = sorted(frozenset().union(*into.pauses) - out.obeys)
-        if lost:
-            yield (
-                f"{receiver[0]}:{receiver[1]} pauses priority {lost[0]}, which"
-                f" {sender[0]}:{sender[1]} does not obey: its packets can be lost",
-                [receiver, sender],
-            )
-        pauses = frozenset[int]().union(*out.pauses)
-        lossy = sorted(pauses - {p for sent in into.pauses for p in sent})
-        if lossy:
-            yield (
-                f"{sender[0]}:{sender[1]} has priority {lossy[0]} lossless, which"
-                f" {receiver[0]}:{receiver[1]} does not pause: its packets can be lost",
-                [sender, receiver],
-            )
 
 
 def _channels(routed: RouterFabric, qos: Qos) -> Iterator[list[tuple[NamedEnd, PortQos]]]:

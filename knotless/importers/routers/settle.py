@@ -18,6 +18,7 @@ from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling
 from knotless.importers.routers.fabric import RouterFabric
+from knotless.importers.routers.link_ends import judge_link_ends
 from knotless.importers.routers.pfc import (
     Priorities,
     Qos,
@@ -59,6 +60,7 @@ def settle(
     ``bridges`` never send a frame back to where it came from.
     """
     qos = _qos(routers, routed.wiring.cabling, findings)
+    judge_link_ends(routers, routed, qos, findings)
     if qos is None:
         return Settled(destinations, (_one_traffic(routed, destinations, bridges),), None)
     members = vlan_members(routers)

@@ -144,7 +144,7 @@ def _history(tables: Config) -> Iterator[tuple[str, int, str]]:
 
 @dataclass(frozen=True)
 class _Storms:
-    """What the watchdog has counted of a queue, and whether the queue is in a storm."""
+    """The storms of a queue that its watchdog has counted, and whether one goes on."""
 
     detected: int
     restored: int

@@ -156,7 +156,7 @@ def test_settings_of_sonic_switches_are_written_for_plans(tmp_path: Path) -> Non
         ),
         (
             {"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "4"}}},
-            "has priority 3 lossless, which r0:Ethernet0 does not pause",
+            "has priority 3 lossless, which r0:Ethernet0 neither pauses nor obeys",
         ),
     ],
 )

@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from knotless.importers.causes import Place, content, places_of
 from knotless.importers.paths import read_paths
 from knotless.importers.prefixes import prefix_of, ranges_of
 from knotless.importers.routers.buffers import headroom_bytes
 from knotless.verification.imported import verdict_of_imported
 from knotless.verification.imported_verdict import ImportedVerdict
+from tests.support.changed_fabrics import Config, changed
 from tests.support.router_nets import leaf_spine
 
 NO_BUFFERS = ["no BUFFER_PROFILE of leaf0 and 2 more: reserves and headroom are not known"]
+
+
+def line_of(place: Place) -> str:
+    return Path(place.file).read_text().splitlines()[(place.line or 1) - 1]
 
 
 def judged(folder: Path, change: dict[str, dict[str, dict[str, Any]]]) -> ImportedVerdict:
@@ -83,8 +89,36 @@ def test_asymmetric_pfc_and_priorities_that_change(tmp_path: Path) -> None:
     uses = {"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "tc_to_pg_map": "OTHER"}}}
     verdict = judged(tmp_path, {**maps, **uses})
     text = "\n".join(verdict.problems)
-    assert "spine0:Ethernet4 pauses priority 4, which leaf1:Ethernet0 does not obey" in text
+    assert "spine0:Ethernet4 has priority 4 lossless, which leaf1:Ethernet0 neither pauses" in text
     assert "leaf1:Ethernet0: DSCP" in text
+
+
+@pytest.mark.parametrize(
+    ("port", "line", "loses"),
+    [
+        ({"mtu": "1500"}, "r0:Ethernet0 takes no more than 1500: longer ones are lost", True),
+        ({"speed": "40000"}, "r0:Ethernet0 has 40000 Mbit/s, and r1:Ethernet4 100000", False),
+        ({"speed": "40000", "autoneg": "on"}, "", False),
+        ({"fec": "rs"}, "", False),
+        ({"mtu": "9100"}, "", False),
+    ],
+)
+def test_the_ends_of_a_link_are_judged_together(
+    tmp_path: Path, port: dict[str, str], line: str, loses: bool
+) -> None:
+    def config(tables: Config) -> None:
+        tables["PORT"]["Ethernet0"].update(port)
+
+    folder = changed(tmp_path, "control-safe", config, routers=("r0",))
+    verdict = verdict_of_imported(read_paths([folder]))
+    ends = [text for text in verdict.problems if "Ethernet4" in text and "r1" in text]
+    assert len(ends) == bool(line)
+    for text in ends:
+        assert line in text
+        assert (text in verdict.losses) == loses
+        places = places_of(verdict.causes, content)[text]
+        assert [Path(place.file).parent.name for place in places] == ["r0", "r1"]
+        assert all(f'"{next(iter(port))}"' in line_of(place) for place in places)
 
 
 def test_a_management_vrf_is_left_out(tmp_path: Path) -> None:

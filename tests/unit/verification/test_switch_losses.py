@@ -113,15 +113,33 @@ def test_a_priority_that_is_lossless_at_one_end_only() -> None:
     content = {"lossless": [0, 1], "switches": {"s2": {"lossless": [0, 2]}}}
     lines = judged(content).losses
     assert lines == [
-        "s1:2 has priority 1 lossless, but s2:2 at the other end of the link has not: frames can be"
-        " lost; add it to, or remove it from, lossless of one of them",
-        "s2:2 has priority 2 lossless, but s1:2 at the other end of the link has not: frames can be"
-        " lost; add it to, or remove it from, lossless of one of them",
+        f"{one}:2 has priority {priority} lossless, which {other}:2 neither pauses nor obeys: its"
+        " packets can be lost"
+        for one, priority, other in (("s1", 1, "s2"), ("s2", 2, "s1"))
     ]
     assert judged(content, "pause").losses == []
     assert judged(content, "pause").notes == [
         "links that PAUSE stop all priorities: lossless of the file has no effect"
     ]
+
+
+@pytest.mark.parametrize(
+    ("link", "other", "losses"),
+    [
+        ({"mtu_bytes": 9100}, {"mtu_bytes": 9100}, []),
+        ({"mtu_bytes": 9100}, {}, []),
+        ({"mtu_bytes": 9100}, {"mtu_bytes": 1500}, ["s1:2 sends packets of up to 9100 bytes"]),
+        ({"flow_control": "credits"}, {"flow_control": "pfc"}, ["s1:2 waits for credits, which"]),
+        ({"rate_mbps": 100}, {"rate_mbps": 25}, ["s1:2 has 100 Mbit/s, and s2:2 25"]),
+    ],
+)
+def test_the_ends_of_a_link_are_judged_together(
+    link: dict[str, Any], other: dict[str, Any], losses: list[str]
+) -> None:
+    content = {"link": link, "switches": {"s2": {"ports": {"2": {"link": other}}}}}
+    lines = judged(content).losses
+    assert len(lines) == len(losses)
+    assert all(line.startswith(start) for line, start in zip(lines, losses, strict=True))
 
 
 def test_hosts_are_not_judged_where_their_links_do_not_pause() -> None:
