@@ -184,6 +184,7 @@ mod ids;
 mod marking;
 mod model;
 mod numbering;
+mod order;
 mod pause_limit;
 mod queue;
 mod scheduler;
@@ -205,6 +206,7 @@ pub use graph::limits;
 pub use ids::{ChannelId, VirtualChannel, PRIORITIES};
 pub use model::{Effects, Frame, Model, PauseFrameEvent, Sent, Signal};
 pub use numbering::{channel_order, ChannelSource};
+pub use order::{turn, EventKind, EventOrder};
 pub use pause_limit::{HostPauseCounters, PauseLimit};
 pub use switch_settings::{
     GroupSettings, MarkingSettings, PauseFrameSettings, PoolSettings, PortSettings,

@@ -58,6 +58,9 @@ pub struct Sent<P> {
     pub arrives: Time,
     /// Whether the queue has marked the frame: congestion experienced.
     pub marked: bool,
+    /// Its turn among frames whose transmissions end, or that arrive, at the same time: see
+    /// [`crate::EventOrder`].
+    pub turn: u16,
 }
 
 /// XOFF, XON or an update of credit in flight to the sender of a channel.

@@ -6,6 +6,7 @@ use crate::config::WatchdogAction;
 use crate::counters::DropCause;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::order::turn;
 use crate::queue::{Queue, Queued};
 use crate::switches::IngressPlace;
 use crate::units::Time;
@@ -151,7 +152,8 @@ impl<P> Model<P> {
             self.jitter_state = xorshift(self.jitter_state);
             sent.arrives += self.jitter_state % cold.config.jitter;
         }
-        sent.arrives = cold.last_arrival.max(sent.arrives);
+        // No frame overtakes another one, and no two arrive at the same time.
+        sent.arrives = sent.arrives.max(cold.last_arrival + 1);
         cold.last_arrival = sent.arrives;
         if cold.config.faults.any() || state.needs_credit() {
             self.carry(now, sent, fx);
@@ -231,6 +233,7 @@ pub(super) fn begin<P>(
     rate_bps: impl FnOnce() -> u64,
 ) -> Sent<P> {
     let Queued { hold, bytes, since, payload } = queued;
+    let turn = turn(channel, queue.tx_frames);
     queue.tx_frames += 1;
     queue.tx_bytes += u64::from(bytes);
     let start = now.max(state.next_free).max(since);
@@ -241,7 +244,7 @@ pub(super) fn begin<P>(
     }
     state.sending = Some(hold);
     let frame = Frame { priority, bytes, payload };
-    Sent { channel, frame, start, ends, arrives: ends + state.delay, marked: false }
+    Sent { channel, frame, start, ends, arrives: ends + state.delay, marked: false, turn }
 }
 
 /// Marsaglia: Xorshift RNGs (2003), the triple (13, 7, 17).
