@@ -9,8 +9,8 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use serde_json::{json, Value};
 use simulator::{
-    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, Report, Settings, Simulation,
-    Tables, Target, Traffic,
+    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, PriorityCounters, Settings,
+    Simulation, Tables, Target, Traffic,
 };
 use switch_model::{ChannelId, Time, MICROSECOND};
 use test_tier::case_count;
@@ -36,16 +36,44 @@ enum Links {
     Different,
     /// All are equal, so that many events have the same time.
     Equal,
+    /// The same, and the delay is the time of a full frame between switches, so that events of
+    /// different kinds have the same time, too.
+    InStep,
+}
+
+/// A fabric, and what its links and switches are like.
+#[derive(Clone)]
+struct Case {
+    /// Its switches form a ring, else a chain.
+    ring: bool,
+    links: Links,
+    flow_control: &'static str,
+    /// What lines do to frames at random.
+    faults: Value,
+    switch_settings: Value,
+    /// Between switches, frames of host h have priority h modulo this.
+    priorities: u8,
+}
+
+impl Case {
+    fn new(ring: bool, links: Links) -> Case {
+        let (faults, switch_settings) = (json!({}), Value::Null);
+        Case { ring, links, flow_control: "pause", faults, switch_settings, priorities: 1 }
+    }
 }
 
 /// Switches in a ring or a chain, two hosts on each.
-fn configuration(chance: &mut Chance, ring: bool, links: Links) -> Value {
+fn configuration(chance: &mut Chance, case: &Case) -> Value {
     let mut lines = |name: String, a: Value, b: Value| {
-        let mut more = |below| if links == Links::Equal { 0 } else { chance.below(below) };
+        let mut more = |below| chance.below(below) as f64 / 1000.0;
+        let (rate_mbps, delay_us) = match case.links {
+            Links::Different => (900.0 + more(200_000), 5.0 + more(20_000)),
+            Links::Equal => (900.0, 5.0),
+            Links::InStep => (1000.0, 12.336),
+        };
         json!({
-            "name": name, "a": a, "b": b, "flow_control": "pause",
-            "rate_mbps": 900.0 + more(200_000) as f64 / 1000.0,
-            "delay_us": 5.0 + more(20_000) as f64 / 1000.0,
+            "name": name, "a": a, "b": b, "flow_control": case.flow_control,
+            "rate_mbps": rate_mbps, "delay_us": delay_us, "faults": case.faults,
         })
     };
     let switch = |s: usize, port: usize| {
@@ -61,10 +89,10 @@ fn configuration(chance: &mut Chance, ring: bool, links: Links) -> Value {
         });
         links.push(lines(name, end, switch(host / 2, 1 + host % 2)));
     }
-    for s in 0..if ring { SWITCHES } else { SWITCHES - 1 } {
+    for s in 0..if case.ring { SWITCHES } else { SWITCHES - 1 } {
         links.push(lines(format!("l{s}"), switch(s, 3), switch((s + 1) % SWITCHES, 4)));
     }
-    json!({"namespace": "/nowhere", "links": links})
+    json!({"namespace": "/nowhere", "links": links, "switch_settings": case.switch_settings})
 }
 
 /// The ends by which a frame leaves the switches on its path: clockwise in a ring, else directly.
@@ -87,13 +115,13 @@ fn path(fabric: &Fabric, ring: bool, from: usize, to: usize) -> Vec<usize> {
     ends
 }
 
-/// The result of a run: counters of all channels.
+/// A simulation of the same.
 fn simulated(
     fabric: &Fabric,
     configs: Vec<ChannelConfig>,
     paths: &[Vec<usize>],
-    end: Time,
-) -> Report {
+    (priorities, end): (u8, Time),
+) -> Simulation {
     let mut host = 0;
     let nodes: Vec<Node> = fabric
         .ends
@@ -121,9 +149,9 @@ fn simulated(
         virtual_fabric = virtual_fabric.with_switches(settings.clone(), names, &ports).unwrap();
     }
     let mut tables = Tables::without_routes(&virtual_fabric);
-    for path in paths {
+    for (host, path) in (0..).zip(paths) {
         let branch = |&end: &usize| match nodes[end] {
-            Node::Switch(switch) => (switch, fabric.ends[end].outgoing.0, 0),
+            Node::Switch(switch) => (switch, fabric.ends[end].outgoing.0, host % priorities),
             Node::Host(_) => unreachable!("a path consists of switches"),
         };
         let branches: Vec<(u32, u32, u8)> = path.iter().map(branch).collect();
@@ -143,9 +171,7 @@ fn simulated(
         forwarding: Forwarding::StoreAndForward,
         link_changes: Vec::new(),
     };
-    let mut simulation = Simulation::new(virtual_fabric, tables, traffic, settings).unwrap();
-    while simulation.run(100_000) {}
-    simulation.report()
+    Simulation::new(virtual_fabric, tables, traffic, settings).unwrap()
 }
 
 /// What NFQUEUE announces.
@@ -153,27 +179,39 @@ fn packet() -> Held {
     Held::new(0, PACKET_BYTES, Some(0x45))
 }
 
-/// The same by the engine. Switches return each frame after a random time, hosts hand over their
-/// packets after a random time, and the daemon wakes up at random times.
-fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance) -> Engine {
+/// The counters of all channels, at a time after the reset.
+type Sample = (Time, Vec<ChannelCounters>);
+
+/// The same by the engine, with samples. Switches return each frame after a random time, hosts hand
+/// over their packets after a random time, and the daemon wakes up at random times.
+fn emulated(
+    fabric: Fabric,
+    paths: &[Vec<usize>],
+    (priorities, end): (u8, Time),
+    mut chance: Chance,
+) -> (Engine, Vec<Sample>) {
     let hosts: Vec<usize> = (0..fabric.ends.len())
         .filter(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. }))
         .collect();
     // Slow hosts leave their queues empty, also while they are paused.
     let slow = [3, 40][chance.below(2) as usize];
     let mut engine = Engine::new(fabric.clone(), 1, 200 * MICROSECOND, 500 * MS, 1.0);
+    let mut real: Time = chance.below(7 * MS);
+    engine.elapse(real, None, true);
+    engine.advance();
+    let begin = engine.now();
     for &at in &hosts {
         // At a reset all hosts have more to send than the queues of their interfaces hold.
         engine.nic(at).unwrap().held().extend((0..40).map(|_| packet()));
         engine.release(at);
     }
     engine.reset(fabric);
-    let (mut real, mut held): (Time, Option<Hold>) = (0, None);
+    let (mut held, mut samples): (Option<Hold>, Vec<Sample>) = (None, Vec::new());
     let mut inside: Vec<(Time, usize, Vec<u8>)> = Vec::new();
     let mut sent: Vec<usize> = vec![0; HOSTS];
-    while engine.now() < end || held.is_some() {
+    while engine.now() < begin + end || held.is_some() {
         // In the end nothing more is delayed, so that virtual time comes to where it may be.
-        let ends = engine.now() >= end;
+        let ends = engine.now() >= begin + end;
         for (host, &at) in hosts.iter().enumerate() {
             if ends || chance.below(slow) == 0 {
                 let queue = engine.nic(at).unwrap().held();
@@ -200,6 +238,11 @@ fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance)
             engine.receive(out, frame);
         }
         held = engine.advance();
+        if held.is_none() {
+            let channels = (0..engine.model().channels() as u32).map(ChannelId);
+            let counters = channels.map(|id| engine.model().counters(engine.now(), id));
+            samples.push((engine.now() - begin, counters.collect()));
+        }
         for sent in engine.take_outgoing() {
             let fabric = &engine.state().fabric;
             let Owner::Switch { switch, .. } = fabric.ends[sent.end].owner else { continue };
@@ -207,7 +250,8 @@ fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance)
                 Owner::Switch { switch: at, .. } => at == switch,
                 Owner::Host { .. } => false,
             };
-            let out = *paths[usize::from(sent.frame[1])].iter().find(leaves).unwrap();
+            let host = sent.frame[1];
+            let out = *paths[usize::from(host)].iter().find(leaves).unwrap();
             // Mostly quick, sometimes very slow; frames overtake each other.
             let most = if chance.below(50) == 0 { 20 * MS } else { 100 * MICROSECOND };
             // Frames have a tag between switches, as in the simulator.
@@ -215,7 +259,9 @@ fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance)
             let tagged = frame[12..14] == [0x81, 0];
             match fabric.is_host_link(fabric.ends[out].link) {
                 true if tagged => drop(frame.drain(12..16)),
-                false if !tagged => drop(frame.splice(12..12, [0x81, 0, 0, 1])),
+                false if !tagged => {
+                    drop(frame.splice(12..12, [0x81, 0, (host % priorities) << 5, 1]));
+                }
                 _ => {}
             }
             inside.push((real + chance.below(most), out, frame));
@@ -224,18 +270,22 @@ fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance)
         real += if ends { 1 } else { 1 + chance.below(most) };
         engine.elapse(real, held, false);
     }
-    engine
+    (engine, samples)
 }
 
 fn compare(seed: u64, ring: bool, links: Links, end: Time) -> Engine {
-    compare_with(seed, ring, links, end, Value::Null)
+    compare_case(seed, &Case::new(ring, links), end)
 }
 
 /// The same with these settings of switches.
 fn compare_with(seed: u64, ring: bool, links: Links, end: Time, switches: Value) -> Engine {
+    compare_case(seed, &Case { switch_settings: switches, ..Case::new(ring, links) }, end)
+}
+
+fn compare_case(seed: u64, case: &Case, end: Time) -> Engine {
+    let (ring, priorities) = (case.ring, case.priorities);
     let mut chance = Chance(SplitMix64::seed_from_u64(seed));
-    let mut config = configuration(&mut chance, ring, links);
-    config["switch_settings"] = switches;
+    let config = configuration(&mut chance, case);
     let config = Config::parse(&config.to_string()).unwrap();
     let fabric = Fabric::new(&config).unwrap();
     let paths: Vec<Vec<usize>> = (0..HOSTS)
@@ -245,28 +295,35 @@ fn compare_with(seed: u64, ring: bool, links: Links, end: Time, switches: Value)
         })
         .collect();
     let configs = fabric.channel_configs().collect();
-    let engine = emulated(fabric.clone(), &paths, end, chance);
-    let end = engine.now();
-    let expected = simulated(&fabric, configs, &paths, end);
-    let pools: Vec<_> = engine.model().pools().cloned().collect();
-    assert_eq!(pools, expected.pools, "seed {seed}");
-    for (number, expected) in expected.channels.iter().enumerate() {
-        let found = engine.model().counters(end, ChannelId(number as u32));
-        let name = &fabric.channels[number].name;
-        // Hosts of the simulator offer a frame when its turn has come.
-        let from_host = number >= fabric.channels.len() - HOSTS;
-        let shown = |counters: &ChannelCounters| {
-            let priority = &counters.priorities[0];
-            (
-                (counters.rx_frames, counters.rx_bytes, counters.dropped()),
-                (priority.tx_frames, priority.pauses, priority.paused),
-                (priority.ingress_bytes, priority.ingress_peak_bytes),
-                (priority.marked_frames, counters.drops),
-                if from_host { 0 } else { priority.queue_peak_bytes },
-            )
-        };
-        assert_eq!(shown(&found), shown(expected), "seed {seed}: {name}");
+    let (engine, samples) = emulated(fabric.clone(), &paths, (priorities, end), chance);
+    let end = samples.last().unwrap().0;
+    let mut simulation = simulated(&fabric, configs, &paths, (priorities, end));
+    for (at, counters) in samples {
+        let expected = simulation.sample(at);
+        for (number, (counted, expected)) in counters.iter().zip(&expected).enumerate() {
+            let name = &fabric.channels[number].name;
+            // Hosts of the simulator offer a frame when its turn has come.
+            let from_host = number >= fabric.channels.len() - HOSTS;
+            let shown = |counters: &ChannelCounters| {
+                let of_priority = |of: &PriorityCounters| {
+                    (
+                        (of.tx_frames, of.pauses, of.paused, of.marked_frames),
+                        (of.ingress_bytes, of.ingress_peak_bytes),
+                        if from_host { 0 } else { of.queue_peak_bytes },
+                    )
+                };
+                let priorities = &counters.priorities[..priorities.into()];
+                (
+                    (counters.rx_frames, counters.rx_bytes, counters.drops),
+                    (counters.storms_detected, counters.pause_frames),
+                    priorities.iter().map(of_priority).collect::<Vec<_>>(),
+                )
+            };
+            assert_eq!(shown(counted), shown(expected), "seed {seed}: {name} at {at}");
+        }
     }
+    let pools: Vec<_> = engine.model().pools().cloned().collect();
+    assert_eq!(pools, simulation.report().pools, "seed {seed}");
     engine
 }
 
@@ -291,6 +348,46 @@ fn the_same_deadlock_forms_at_the_same_time() {
 fn events_of_the_same_time_happen_in_the_same_order() {
     for seed in 0..case_count(40).into() {
         compare(seed, false, Links::Equal, 10 * MS);
+    }
+    for flow_control in ["pause", "pfc", "credits", "off"] {
+        for seed in 0..case_count(40).into() {
+            let base = Case::new(false, Links::InStep);
+            compare_case(seed, &Case { flow_control, priorities: 3, ..base.clone() }, 3 * MS);
+        }
+    }
+}
+
+#[test]
+fn pause_frames_and_watchdogs_act_in_the_same_order() {
+    let every = [0, 1, 2, 3, 4, 5, 6, 7];
+    let poll = json!({
+        "detection_us": 200, "restoration_us": 400, "action": "drop", "polling_us": 123.36,
+    });
+    let settings = json!({
+        "pause_frames": {"quanta": 200, "response_us": 12.336}, "watchdog": poll,
+        "ecn": [{"priorities": every, "kmin_bytes": 5000, "kmax_bytes": 40_000, "pmax": 0.5}],
+    });
+    let (mut storms, mut pause_frames) = (0, 0);
+    for seed in 0..case_count(40).into() {
+        let base = Case::new(seed % 2 == 0, Links::InStep);
+        let (flow_control, switch_settings) = ("pfc", settings.clone());
+        let case = Case { flow_control, switch_settings, priorities: 2, ..base };
+        let engine = compare_case(seed, &case, 3 * MS);
+        for channel in 0..engine.model().channels() as u32 {
+            let counted = engine.model().counters(engine.now(), ChannelId(channel));
+            storms += counted.storms_detected;
+            pause_frames += counted.pause_frames;
+        }
+    }
+    assert!(storms > 0 && pause_frames > 0, "{storms} {pause_frames}");
+}
+
+#[test]
+fn lines_with_jitter_and_loss_have_the_same_results_on_both_clocks() {
+    let faults = json!({"jitter_us": 3.0, "loss": 0.01});
+    for seed in 0..case_count(40).into() {
+        let base = Case::new(false, Links::InStep);
+        compare_case(seed, &Case { faults: faults.clone(), ..base }, 3 * MS);
     }
 }
 
