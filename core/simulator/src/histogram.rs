@@ -1,4 +1,4 @@
-//! Counts of times in logarithmic buckets. docs/decisions/own-random-and-histogram.md says why it
+//! Counts of times in logarithmic buckets. docs/decisions/own-histogram.md says why it
 //! is not hdrhistogram.
 
 use switch_model::Time;

@@ -10,7 +10,7 @@ use crate::broadcast_limit::BroadcastMeter;
 use crate::config::{Buffer, ChannelConfig};
 use crate::counters::DropCause;
 use crate::entries::Hold;
-use crate::faults::Fates;
+use crate::faults::{Fates, Jitter};
 use crate::flow_control::FlowControl;
 use crate::ids::{ChannelId, PRIORITIES};
 use crate::switches::IngressPlace;
@@ -226,6 +226,7 @@ pub(crate) struct ColdState {
     pub epoch: u32,
     pub drops: [u64; DropCause::ALL.len()],
     pub fates: Fates,
+    pub jitter: Jitter,
     /// Frames that the line has carried twice.
     pub duplicated: u64,
     /// Broadcasts of the host that sends.
@@ -252,6 +253,7 @@ impl ColdState {
             epoch: 0,
             drops: [0; DropCause::ALL.len()],
             fates: Fates::new(seed, channel),
+            jitter: Jitter::new(seed, channel),
             duplicated: 0,
             storms_detected: 0,
             storms_restored: 0,

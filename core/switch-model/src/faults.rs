@@ -94,10 +94,31 @@ pub(crate) enum Fate {
 #[derive(Clone, Debug)]
 pub(crate) struct Fates(SplitMix64);
 
+/// The random numbers of the jitter of a channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Jitter(SplitMix64);
+
+/// A stream that follows from the seed and a number.
+fn stream(seed: u64, number: u64) -> SplitMix64 {
+    let mixed = |number| SplitMix64::seed_from_u64(number).next_u64();
+    SplitMix64::seed_from_u64(mixed(mixed(seed) ^ number))
+}
+
+impl Jitter {
+    pub fn new(seed: u64, channel: ChannelId) -> Jitter {
+        // Other numbers than those of faults and of marking.
+        Jitter(stream(seed, 1 << 62 | u64::from(channel.0)))
+    }
+
+    /// By how much the next frame is late: less than `jitter`.
+    pub fn next(&mut self, jitter: Time) -> Time {
+        self.0.next_u64() % jitter
+    }
+}
+
 impl Fates {
     pub fn new(seed: u64, channel: ChannelId) -> Fates {
-        let mixed = |number| SplitMix64::seed_from_u64(number).next_u64();
-        Fates(SplitMix64::seed_from_u64(mixed(mixed(seed) ^ u64::from(channel.0))))
+        Fates(stream(seed, channel.0.into()))
     }
 
     /// The fate of the next frame. One number is drawn for each kind of fault, whether or not there
@@ -137,6 +158,20 @@ mod tests {
         assert_eq!(first, lost(1, 0, &all, 1000));
         assert_ne!(first, lost(2, 0, &faults, 1000));
         assert_ne!(first, lost(1, 1, &faults, 1000));
+    }
+
+    #[test]
+    fn jitter_follows_seed_and_channel_and_is_below_its_limit() {
+        let drawn = |seed, channel| -> Vec<Time> {
+            let mut jitter = Jitter::new(seed, ChannelId(channel));
+            (0..1000).map(|_| jitter.next(1000)).collect()
+        };
+        let first = drawn(1, 0);
+        assert_eq!(first, drawn(1, 0));
+        assert_ne!(first, drawn(2, 0));
+        assert_ne!(first, drawn(1, 1));
+        assert!(first.iter().all(|&late| late < 1000));
+        assert!(first.iter().min() < Some(&10) && first.iter().max() > Some(&990));
     }
 
     #[test]

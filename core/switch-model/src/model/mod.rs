@@ -123,9 +123,6 @@ pub struct Model<P> {
     /// The frames of all queues.
     pub(crate) waiting: Queues<P>,
     pub(crate) entries: Entries,
-    /// State of the xorshift generator of jitter; docs/decisions/own-random-and-histogram.md says
-    /// why it is ours.
-    jitter_state: u64,
     has_watchdog: bool,
     /// What switches with settings have.
     pub(crate) switches: Switches,
@@ -187,7 +184,6 @@ impl<P> Model<P> {
             pause_frames: Vec::new(),
             host_pauses: BTreeMap::new(),
             priorities,
-            jitter_state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
     }
 

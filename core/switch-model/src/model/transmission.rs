@@ -149,8 +149,7 @@ impl<P> Model<P> {
         }
         let cold = &mut self.cold[channel.index()];
         if cold.config.jitter > 0 {
-            self.jitter_state = xorshift(self.jitter_state);
-            sent.arrives += self.jitter_state % cold.config.jitter;
+            sent.arrives += cold.jitter.next(cold.config.jitter);
         }
         // No frame overtakes another one, and no two arrive at the same time.
         sent.arrives = sent.arrives.max(cold.last_arrival + 1);
@@ -245,12 +244,4 @@ pub(super) fn begin<P>(
     state.sending = Some(hold);
     let frame = Frame { priority, bytes, payload };
     Sent { channel, frame, start, ends, arrives: ends + state.delay, marked: false, turn }
-}
-
-/// Marsaglia: Xorshift RNGs (2003), the triple (13, 7, 17).
-fn xorshift(mut state: u64) -> u64 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    state
 }
