@@ -447,6 +447,9 @@ class EmulatedFabric:
                     "controller_sends_on": self.controller == "remote",
                     "clock_page": str(names.clock_page),
                     "senders_mark": f"{SENDERS_MARK}={self.name}",
+                    # In the fabric's order, as in the simulator: events of the same time and random
+                    # faults depend on the numbers of channels.
+                    "switches": [switch.name for switch in self.fabric.switches],
                     "declared_groups": addresses(dict(self.request.multicast)),
                     "switch_settings": self.switch_settings,
                     **(self.timing or {}),

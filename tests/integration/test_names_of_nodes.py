@@ -8,8 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from knotless.base.flow_control import FlowControl
+from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
 from knotless.emulation.priority import NICE
+from knotless.simulation.channels import channel_table
+from knotless.simulation.settings import Switching
+from knotless.topologies import load
 from tests.support import REPOSITORY
 from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S
@@ -50,6 +55,10 @@ def test_places_of_a_graph_are_the_names_everywhere(
         (status,) = json.loads(knotless("status", *own, "--json").stdout)["fabrics"]
         switches = ["New_York_City", "Sao_Paulo", "net", "Frankfurt_Oder"]
         assert sorted(status["controller"]["switches"]) == sorted(switches)
+        # As in the simulator, though their names are in another order.
+        channels = channel_table(load(str(file)), Switching(FlowControl.PFC)).names
+        counted = Daemon(names.emulator_socket, {}).counters()["channels"]
+        assert tuple(one["channel"] for one in counted) == channels
         assert status["interfaces"] == {"New_York_City": "s1", "Frankfurt_Oder": "s4"}
         assert "interfaces are numbered" in knotless("status", *own).stdout
         assert knotless("check", "--live", *own).returncode == 0

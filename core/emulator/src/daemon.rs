@@ -179,13 +179,9 @@ impl Daemon {
         Some((next / 1000).min(self.tick_ns))
     }
 
-    /// Wait for input. Requests whose turn has not come, and frames of hosts that may not begin yet,
-    /// would end the wait at once.
+    /// Wait for input. Requests whose turn has not come would end the wait at once.
     fn wait_promptly(&self, now_ns: u64, timeout_ns: u64) {
-        if self.engine.hosts_wait() {
-            // On a machine with one processor, the program that is waited for runs only meanwhile.
-            sleep_until(now_ns + timeout_ns);
-        } else if self.server.is_resting() {
+        if self.server.is_resting() {
             sleep_until(now_ns + timeout_ns.min(self.tick_ns / 8));
         } else {
             wait_for_input(&self.idle_poll, timeout_ns);

@@ -6,7 +6,6 @@
 //! does not suffice, virtual time waits: it never passes the arrival of a frame that is still
 //! inside Open vSwitch. See docs/decisions/virtual-time.md.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use switch_model::{
@@ -59,7 +58,7 @@ pub struct Engine {
     pause_history: PauseHistory,
     seed: u64,
     tick: Time,
-    /// The ends of hosts that can send and must have more to send. The last must begin first.
+    /// The ends of hosts that can send and must have more to send.
     pub(crate) idle_hosts: Vec<EndId>,
     /// By end: when virtual time stopped to wait for its host, on both clocks.
     pub(crate) gave_up: HashMap<EndId, Moment>,
@@ -273,11 +272,8 @@ impl Engine {
         self.nics.get_mut(&end)
     }
 
-    /// Release packets of a host, see [`Nic::release`]; none while others must begin before it.
+    /// Release packets of a host, see [`Nic::release`].
     pub fn release(&mut self, end: EndId) -> Option<u32> {
-        if !self.may_begin(end) {
-            return None;
-        }
         let queued = self.model.queued_bytes(self.state.fabric.ends[end].outgoing);
         let moment = self.state.clock.moment();
         let nic = self.nics.get_mut(&end)?;
@@ -325,10 +321,8 @@ impl Engine {
         for nic in self.nics.values_mut() {
             nic.reset(NIC_BYTES);
         }
-        // Their queues are empty now, and their next packets may not have come. They begin in the
-        // order of their numbers, as in the simulator.
+        // Their queues are empty now, and their next packets may not have come.
         self.idle_hosts = self.nics.keys().copied().collect();
-        self.idle_hosts.sort_unstable_by_key(|&end| Reverse(fabric.ends[end].outgoing));
         self.gave_up.clear();
         self.state.reset(fabric);
         self.control_free.clear();

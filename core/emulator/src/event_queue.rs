@@ -1,9 +1,12 @@
-//! Future events, ordered by (virtual time, number).
+//! Future events, in the order that the simulator has as well: by virtual time, then as
+//! [`switch_model::EventOrder`] says, then by number.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use switch_model::{ChannelId, PauseFrameEvent, Signal, Time, VirtualChannel};
+use switch_model::{
+    ChannelId, EventKind, EventOrder, PauseFrameEvent, Signal, Time, VirtualChannel,
+};
 
 /// Something that happens at a virtual time.
 #[derive(Debug)]
@@ -39,9 +42,12 @@ pub enum Event {
     PauseFrame(PauseFrameEvent),
 }
 
+/// When an event is due, and its place among those of that time.
+type Due = (Time, EventOrder);
+
 #[derive(Debug)]
 struct Item {
-    at: Time,
+    due: Due,
     number: u64,
     event: Event,
 }
@@ -60,7 +66,7 @@ impl PartialOrd for Item {
 impl Ord for Item {
     /// Reversed, because the heap returns the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.number).cmp(&(self.at, self.number))
+        (other.due, other.number).cmp(&(self.due, self.number))
     }
 }
 
@@ -68,17 +74,18 @@ impl Ord for Item {
 #[derive(Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Item>,
-    /// When pauses expire, and the same in the order of these times.
+    /// When pauses expire, and the same in this order.
     timers: BTreeMap<VirtualChannel, Time>,
-    expiring: BTreeSet<(Time, VirtualChannel)>,
+    expiring: BTreeSet<(Due, VirtualChannel)>,
     number: u64,
 }
 
 impl EventQueue {
-    /// Schedule an event; events of the same time happen in the order in which they were scheduled.
-    pub fn schedule(&mut self, at: Time, event: Event) {
+    /// Schedule an event. Of equal order, that which was scheduled first happens first: they have
+    /// the same cause.
+    pub fn schedule(&mut self, at: Time, order: EventOrder, event: Event) {
         self.number += 1;
-        self.heap.push(Item { at, number: self.number, event });
+        self.heap.push(Item { due: (at, order), number: self.number, event });
     }
 
     /// Set when a pause expires, in place of any earlier time; None: not any more.
@@ -87,43 +94,38 @@ impl EventQueue {
             Some(at) => self.timers.insert(target, at),
             None => self.timers.remove(&target),
         };
-        self.expiring.extend(at.map(|at| (at, target)));
-        if let Some(before) = before.filter(|_| before != at) {
-            self.expiring.remove(&(before, target));
+        let due = |at| ((at, EventOrder::of_target(EventKind::PauseTimer, target)), target);
+        if let Some(before) = before {
+            self.expiring.remove(&due(before));
         }
+        self.expiring.extend(at.map(due));
     }
 
     /// The time of the next event, and the number of the frame if it is one that arrives.
     pub fn peek(&self) -> Option<(Time, Option<u64>)> {
-        let event = self.heap.peek();
-        match (event, self.next_timer()) {
-            (Some(item), timer) if timer.is_none_or(|(at, _)| item.at <= at) => {
+        match (self.heap.peek(), self.expiring.first()) {
+            (Some(item), timer) if timer.is_none_or(|&(due, _)| item.due < due) => {
                 let sequence = match item.event {
                     Event::Arrived { sequence } => Some(sequence),
                     _ => None,
                 };
-                Some((item.at, sequence))
+                Some((item.due.0, sequence))
             }
-            (_, timer) => timer.map(|(at, _)| (at, None)),
+            (_, timer) => timer.map(|&((at, _), _)| (at, None)),
         }
     }
 
-    /// Remove and return the next event if it is due at `now`. Timers are after other events of
-    /// their time.
+    /// Remove and return the next event if it is due at `now`.
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, Event)> {
-        let event = self.heap.peek().map_or(Time::MAX, |item| item.at);
-        if let Some((at, target)) = self.next_timer().filter(|&(at, _)| at <= now && at < event) {
-            self.set_timer(target, None);
-            return Some((at, Event::Expired(target)));
+        let (at, _) = self.peek().filter(|&(at, _)| at <= now)?;
+        let item = self.heap.peek().map(|item| item.due);
+        match self.expiring.first() {
+            Some(&(due, target)) if item.is_none_or(|item| due < item) => {
+                self.set_timer(target, None);
+                Some((at, Event::Expired(target)))
+            }
+            _ => self.heap.pop().map(|item| (at, item.event)),
         }
-        if event > now {
-            return None;
-        }
-        self.heap.pop().map(|item| (item.at, item.event))
-    }
-
-    fn next_timer(&self) -> Option<(Time, VirtualChannel)> {
-        self.expiring.first().copied()
     }
 
     /// Number of future events.
@@ -148,21 +150,42 @@ impl EventQueue {
 mod tests {
     use super::*;
 
+    const TARGET: VirtualChannel = VirtualChannel { channel: ChannelId(0), class: 0 };
+
+    fn end(channel: u32, turn: u16) -> (EventOrder, Event) {
+        let channel = ChannelId(channel);
+        (EventOrder::of_frame(EventKind::TransmissionEnd, channel, turn), Event::Ended(channel))
+    }
+
     #[test]
-    fn orders_by_time_and_then_by_number() {
+    fn events_of_a_time_go_by_order_and_then_by_number() {
         let mut events = EventQueue::default();
-        for (at, channel) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
-            events.schedule(at, Event::Ended(ChannelId(channel)));
+        for (at, channel, turn) in [(5, 0, 2), (3, 2, 9), (5, 1, 1), (3, 1, 9), (5, 3, 1)] {
+            let (order, event) = end(channel, turn);
+            events.schedule(at, order, event);
         }
-        let mut order = Vec::new();
-        while let Some((at, Event::Ended(channel))) = events.pop_due(4) {
-            order.push((at, channel.0));
+        let arrival = EventOrder::of_frame(EventKind::Arrival, ChannelId(0), 0);
+        for sequence in [8, 7] {
+            events.schedule(3, arrival, Event::Arrived { sequence });
         }
-        assert_eq!(order, [(3, 1), (3, 3)]);
-        while let Some((at, Event::Ended(channel))) = events.pop_due(5) {
-            order.push((at, channel.0));
-        }
-        assert_eq!(order[2..], [(5, 0), (5, 2)]);
+        events.set_timer(TARGET, Some(3));
+        let mut due = |now| {
+            let mut due = Vec::new();
+            while let Some((at, event)) = events.pop_due(now) {
+                due.push((
+                    at,
+                    match event {
+                        Event::Ended(channel) => channel.0.into(),
+                        Event::Arrived { sequence } => sequence,
+                        Event::Expired(_) => 100,
+                        other => panic!("{other:?}"),
+                    },
+                ));
+            }
+            due
+        };
+        assert_eq!(due(4), [(3, 100), (3, 1), (3, 2), (3, 8), (3, 7)]);
+        assert_eq!(due(5), [(5, 1), (5, 3), (5, 0)]);
         assert!(events.is_empty());
     }
 
@@ -170,14 +193,17 @@ mod tests {
     fn the_next_event_may_be_a_timer() {
         let mut events = EventQueue::default();
         assert_eq!(events.peek(), None);
-        let target = VirtualChannel { channel: ChannelId(0), class: 0 };
-        events.set_timer(target, Some(5));
+        events.set_timer(TARGET, Some(5));
         assert_eq!(events.peek(), Some((5, None)));
-        events.schedule(5, Event::Arrived { sequence: 9 });
+        let signal = EventOrder::of_target(EventKind::Pause, TARGET);
+        events.schedule(5, signal, Event::Arrived { sequence: 9 });
         assert_eq!(events.peek(), Some((5, Some(9))));
-        events.set_timer(target, Some(4));
+        events.set_timer(TARGET, Some(4));
         assert_eq!(events.peek(), Some((4, None)));
         assert!(matches!(events.pop_due(5), Some((4, Event::Expired(_)))));
         assert!(matches!(events.pop_due(5), Some((5, Event::Arrived { .. }))));
+        events.set_timer(TARGET, Some(6));
+        events.set_timer(TARGET, None);
+        assert!(events.is_empty() && events.pop_due(9).is_none());
     }
 }

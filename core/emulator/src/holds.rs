@@ -44,17 +44,6 @@ impl Engine {
         }
     }
 
-    /// Whether the frames of the host at this end may be received now. Of hosts that begin to send
-    /// at the same virtual time, one must be the first, whichever is the quicker in real time.
-    pub fn may_begin(&self, end: EndId) -> bool {
-        self.idle_hosts.last() == Some(&end) || !self.idle_hosts.contains(&end)
-    }
-
-    /// Whether hosts wait until others have begun, so that frames of theirs may stay unread.
-    pub fn hosts_wait(&self) -> bool {
-        self.idle_hosts.len() > 1
-    }
-
     /// The programs of a host sleep: unless it has handed over packets, it has nothing to send now.
     pub fn rest_host(&mut self, end: EndId) {
         if self.must_send(end) {

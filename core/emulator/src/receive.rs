@@ -1,8 +1,8 @@
 //! Frames received from hosts and returned by switches.
 
 use switch_model::{
-    transmission_time, wire_bytes, Frame as Queued, Time, VirtualChannel, LONGEST_FRAME_BYTES,
-    MIN_FRAME_BYTES, SECOND,
+    transmission_time, wire_bytes, EventKind, EventOrder, Frame as Queued, Time, VirtualChannel,
+    LONGEST_FRAME_BYTES, MIN_FRAME_BYTES, SECOND,
 };
 
 use crate::engine::Engine;
@@ -103,7 +103,8 @@ impl Engine {
         for (class, quanta) in classes {
             let target = VirtualChannel { channel: incoming, class };
             let duration = u64::from(quanta) * bit_time(QUANTUM_BITS);
-            self.state.events.schedule(arrives, Event::HostPause { target, duration });
+            let order = EventOrder::of_target(EventKind::Pause, target);
+            self.state.events.schedule(arrives, order, Event::HostPause { target, duration });
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use switch_model::{
-    ChannelId, DropCause, Effects, Frame as Queued, PauseFrameEvent, Sent, Signal, Time,
-    VirtualChannel, PRIORITIES,
+    ChannelId, DropCause, Effects, EventKind, EventOrder, Frame as Queued, PauseFrameEvent, Sent,
+    Signal, Time, VirtualChannel, PRIORITIES,
 };
 
 use crate::capture::Capture;
@@ -160,15 +160,18 @@ impl State {
             let link = self.fabric.channels[sent.channel.index()].link;
             self.capture(link, sent.start, &sent.frame.payload.bytes);
         }
-        self.events.schedule(sent.ends, Event::Ended(sent.channel));
+        let order = EventOrder::of_frame(EventKind::TransmissionEnd, sent.channel, sent.turn);
+        self.events.schedule(sent.ends, order, Event::Ended(sent.channel));
     }
 
-    /// A frame is on its line, and arrives at that time.
-    fn carry(&mut self, channel: ChannelId, frame: Queued<Payload>, arrives: Time) {
+    /// A frame is on its line, and arrives when it says.
+    fn carry(&mut self, sent: Sent<Payload>) {
+        let Sent { channel, frame, arrives, turn, .. } = sent;
         let Queued { priority, bytes, payload: Payload { bytes: mut frame, parent } } = frame;
+        let order = EventOrder::of_frame(EventKind::Arrival, channel, turn);
         if self.fabric.to_switch(channel).is_none() {
             self.delivering += 1;
-            self.events.schedule(arrives, Event::Delivered { channel, bytes, frame });
+            self.events.schedule(arrives, order, Event::Delivered { channel, bytes, frame });
             return;
         }
         let parsed = Frame::new_checked(&frame);
@@ -183,7 +186,7 @@ impl State {
             (Record::new(channel, priority, bytes), group)
         };
         let sequence = self.transit.add(record, group);
-        self.events.schedule(arrives, Event::Arrived { sequence });
+        self.events.schedule(arrives, order, Event::Arrived { sequence });
         let place = Place { channel, tag: parsed.and_then(|frame| frame.tag()) };
         if let Some(circle) = self.lineage.add(sequence, place, parent) {
             self.loops.came_round(self.clock.moment().now, circle, &frame);
@@ -275,7 +278,7 @@ impl Effects<Payload> for State {
     fn started(&mut self, mut sent: Sent<Payload>) {
         mark_if_chosen(&mut sent);
         self.transmit(&sent);
-        self.carry(sent.channel, sent.frame, sent.arrives);
+        self.carry(sent);
     }
 
     fn lost(&mut self, sent: Sent<Payload>, _cause: DropCause) {
@@ -290,8 +293,9 @@ impl Effects<Payload> for State {
         mark_if_chosen(&mut sent);
         self.transmit(&sent);
         let Queued { priority, bytes, ref payload } = sent.frame;
-        self.carry(sent.channel, Queued { priority, bytes, payload: payload.clone() }, first);
-        self.carry(sent.channel, sent.frame, sent.arrives);
+        let frame = Queued { priority, bytes, payload: payload.clone() };
+        self.carry(Sent { frame, arrives: first, ..sent });
+        self.carry(sent);
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -307,7 +311,8 @@ impl Effects<Payload> for State {
             let frame = pause_frame([0x02, 0x6b, 0x6e, 0, b1, b2], request);
             self.capture(link, signal.sent, &frame);
         }
-        self.events.schedule(signal.arrives, Event::Signalled(signal));
+        let order = EventOrder::of_target(EventKind::Pause, signal.target);
+        self.events.schedule(signal.arrives, order, Event::Signalled(signal));
     }
 
     fn dropped(&mut self, _channel: ChannelId, _cause: DropCause, payload: Payload) {
@@ -319,6 +324,6 @@ impl Effects<Payload> for State {
     }
 
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
-        self.events.schedule(at, Event::PauseFrame(event));
+        self.events.schedule(at, EventOrder::of_pause_frame(event), Event::PauseFrame(event));
     }
 }

@@ -222,9 +222,6 @@ fn emulated(
                 let after = engine.nic(at).unwrap().counters().accepted;
                 sent[host] += (after - before) as usize;
             }
-            if !engine.may_begin(at) {
-                continue;
-            }
             for _ in 0..std::mem::take(&mut sent[host]) {
                 let mut frame = vec![0; PACKET_BYTES as usize + 14];
                 frame[..14].copy_from_slice(&[2, host as u8, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0]);
