@@ -2,7 +2,7 @@
 
 use switch_model::{deadlock_of, ChannelId, Deadlock, Model, Time, VirtualChannel, MICROSECOND};
 
-use crate::event_queue::{key_at, Key, NEVER};
+use crate::event_queue::{before, Key, NEVER};
 use crate::fabric::Fabric;
 use crate::message::{Messages, Packet};
 use crate::parts::Places;
@@ -109,7 +109,7 @@ impl Deadlocks {
 
     /// Before which events the next search is made.
     pub fn limit(&self) -> Key {
-        self.search_at.map_or(NEVER, |at| key_at(at, 0))
+        self.search_at.map_or(NEVER, before)
     }
 
     /// Look for a deadlock, and set when the next search is due.

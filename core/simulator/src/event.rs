@@ -1,12 +1,17 @@
 //! What can be due in a simulation.
 
-use switch_model::{ChannelId, PauseFrameEvent, Time, VirtualChannel};
+use switch_model::{ChannelId, EventKind, EventOrder, PauseFrameEvent, Time, VirtualChannel};
 
 use crate::event_queue;
 use crate::message::Packet;
 
 /// The event queue of a simulation.
 pub(crate) type EventQueue = event_queue::EventQueue<Flight, Event>;
+
+/// The order of what concerns the whole fabric.
+pub(crate) const OF_FABRIC: EventOrder = EventOrder::of_kind(EventKind::Fabric);
+/// The order of what hosts and hubs do: that of the causes.
+pub(crate) const BY_CAUSE: EventOrder = EventOrder::of_kind(EventKind::Host);
 
 /// A frame on a link. It arrives as a whole or, with cut-through, when a switch has received as
 /// much of it as it needs. Limited to 32 bytes, since every flight passes through memory.

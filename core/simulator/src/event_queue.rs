@@ -1,25 +1,24 @@
-//! The event queue: what is due when, in order of (time, sequence).
+//! The event queue: what is due when, in order of time, and of [`EventOrder`] at one time.
 //!
 //! Nearly all events are flights of frames over links, and nearly all flights have one of a few
 //! durations: those of a full frame, until its transmission is complete and until it arrives.
-//! Flights of equal durations begin in order of time, so they are due in order of time and need no
-//! sorting: each pair of durations has a lane, which is first in first out. The next event is found
-//! by comparing the heads of the lanes. Flights with other durations, beyond the first few, and all
-//! other events go through a heap.
+//! Flights of equal durations begin in order of time, so they are due in order of time: each pair
+//! of durations has a lane, which is first in first out, and puts those that have begun together into
+//! their order. The next event is found by comparing the heads of the lanes. Flights with other
+//! durations, beyond the first few, and all other events go through a heap.
 //!
 //! A flight is due twice, when its transmission is complete and on arrival. Both share one entry of
 //! a lane.
 //!
-//! Of two flights that are due at the same time, the one that takes longer has begun earlier, and
-//! has the lower sequence number. So heads are ranked by duration, and compare as one number of time
-//! and rank. Sequence numbers decide only between the heap and a lane, and between lanes of equal
-//! durations.
+//! Heads compare as one number of time and rank. Ends of transmissions have lower ranks than
+//! arrivals, as their kind is before that. So orders decide only between heads of one kind that are
+//! due at the same time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-use switch_model::Time;
+use switch_model::{EventKind, EventOrder, Time};
 
 use crate::lane::{Lane, Milestone, MILESTONES};
 
@@ -30,9 +29,12 @@ mod windows;
 const MOST_HEADS: usize = 16;
 /// Half of them: enough in most fabrics.
 const FEW_HEADS: usize = MOST_HEADS / 2;
-const MOST_LANES: usize = (MOST_HEADS - 1) / 2;
-/// The rank of the heap; those of lanes follow, the longest duration first.
+const MOST_LANES: usize = (MOST_HEADS - 2) / 2;
+const FEW_LANES: usize = (FEW_HEADS - 2) / 2;
+/// The rank of the heap; those of lanes follow, ends of transmissions before arrivals.
 const HEAP: usize = 0;
+/// In the head of the heap, if all flights come before what is first in it.
+const LAST: usize = MOST_HEADS - 1;
 const RANK_BITS: u32 = MOST_HEADS.trailing_zeros();
 /// When the first of a lane or of the heap is due, and its rank: see [`head`].
 type Head = u64;
@@ -53,15 +55,21 @@ fn least(heads: &[Head]) -> Head {
     least(0).min(least(2)).min(least(4).min(least(6)))
 }
 
-/// Time and sequence number of an event as one number, which compares by both.
+/// Time and order of an event as one number, which compares by both.
 pub(crate) type Key = u128;
 /// After the keys of all events.
 pub(crate) const NEVER: Key = Key::MAX;
 
-/// The key of the event of this time and sequence number.
+/// The key of an event.
 #[inline(always)]
-pub(crate) fn key_at(at: Time, sequence: u64) -> Key {
-    (Key::from(at) << 64) | Key::from(sequence)
+pub(crate) fn key_at(at: Time, order: EventOrder) -> Key {
+    (Key::from(at) << 64) | Key::from(order.number())
+}
+
+/// Before the keys of all events of a time.
+#[inline(always)]
+pub(crate) fn before(at: Time) -> Key {
+    key_at(at, EventOrder::FIRST)
 }
 
 #[inline(always)]
@@ -69,15 +77,27 @@ pub(crate) fn time_of(key: Key) -> Time {
     (key >> 64) as Time
 }
 
-/// The sequence number of an event.
-#[inline(always)]
-pub(crate) fn sequence_of(key: Key) -> u64 {
-    key as u64
-}
-
 /// Before the keys of all events after a time.
 pub(crate) fn limit_after(end: Time) -> Key {
-    end.checked_add(1).map_or(NEVER, |next| key_at(next, 0))
+    end.checked_add(1).map_or(NEVER, before)
+}
+
+/// The ranks of the heads of lanes for a milestone.
+fn ranks(used_heads: usize, milestone: Milestone) -> std::ops::Range<usize> {
+    let lanes = (used_heads - 2) / 2;
+    let first = HEAP + 1 + milestone as usize * lanes;
+    first..first + lanes
+}
+
+/// Whether an event is before all flights that are due at its time.
+fn is_before_flights(key: Key) -> bool {
+    (key as u64) < EventOrder::of_kind(EventKind::TransmissionEnd).number()
+}
+
+/// The head of the heap, of whose first event this is the key.
+fn head_of_heap(key: Key) -> Head {
+    let after_flights = key as u64 >= EventOrder::of_kind(EventKind::Host).number();
+    head(time_of(key), if after_flights { LAST } else { HEAP })
 }
 
 /// What is due.
@@ -120,12 +140,14 @@ impl<'a, F: Copy> Upcoming<'a, F> {
 #[derive(Clone, Debug)]
 struct InHeap<F, E> {
     key: Key,
+    /// Orders events of one key: when a flight began, or how many events were added before.
+    number: u64,
     due: Due<F, E>,
 }
 
 impl<F, E> PartialEq for InHeap<F, E> {
     fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
+        self.cmp(other).is_eq()
     }
 }
 impl<F, E> Eq for InHeap<F, E> {}
@@ -136,7 +158,7 @@ impl<F, E> PartialOrd for InHeap<F, E> {
 }
 impl<F, E> Ord for InHeap<F, E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
+        (self.key, self.number).cmp(&(other.key, other.number))
     }
 }
 
@@ -144,24 +166,17 @@ impl<F, E> Ord for InHeap<F, E> {
 #[derive(Clone, Debug)]
 pub struct EventQueue<F, E> {
     now: Time,
-    sequence: u64,
+    /// Number of events that were added, flights apart.
+    added: u64,
     lanes: Vec<Lane<F>>,
     /// By rank.
     heads: [Head; MOST_HEADS],
     used_heads: usize,
     /// By rank: the number of the lane, and the milestone of its flights.
     ranked: [(u8, Milestone); MOST_HEADS],
-    /// By rank: whether another one may be due at the same time and have a lower sequence number.
-    contested: [bool; MOST_HEADS],
     /// The rank that the last was taken from.
     taken: usize,
     heap: BinaryHeap<Reverse<InHeap<F, E>>>,
-    /// In a window of a part: events from its end on, which wait for their final sequence numbers.
-    later: Vec<InHeap<F, E>>,
-    /// The end of the window; [`NEVER`] without one.
-    window_end: Key,
-    /// The last sequence number before the window.
-    window_base: u64,
 }
 
 impl<F: Copy, E: Copy> EventQueue<F, E> {
@@ -169,17 +184,13 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     pub fn new() -> Self {
         EventQueue {
             now: 0,
-            sequence: 0,
+            added: 0,
             lanes: Vec::new(),
             heads: [NONE; MOST_HEADS],
-            used_heads: HEAP + 1,
+            used_heads: FEW_HEADS,
             ranked: [(0, Milestone::TxDone); MOST_HEADS],
-            contested: std::array::from_fn(|rank| rank == HEAP),
             taken: HEAP,
             heap: BinaryHeap::new(),
-            later: Vec::new(),
-            window_end: NEVER,
-            window_base: 0,
         }
     }
 
@@ -190,32 +201,44 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     }
 
     /// `event` is due at `at`, not before now.
-    pub fn add(&mut self, at: Time, event: E) {
-        self.push_to_heap(at, Due::Event(event));
+    pub fn add(&mut self, at: Time, order: EventOrder, event: E) {
+        let number = self.next_number();
+        self.add_numbered(at, order, number, event);
+    }
+
+    /// The number of an event that is added next, here or in another part.
+    pub fn next_number(&mut self) -> u64 {
+        self.added += 1;
+        self.added
+    }
+
+    /// The same for an event with such a number.
+    pub fn add_numbered(&mut self, at: Time, order: EventOrder, number: u64, event: E) {
+        debug_assert!(at >= self.now, "an event in the past");
+        self.push_to_heap(InHeap { key: key_at(at, order), number, due: Due::Event(event) });
     }
 
     /// `flight` arrives at `at`, not before now; no sender waits for its transmission.
-    pub fn add_arrival(&mut self, at: Time, flight: F) {
-        self.push_to_heap(at, Due::Arrival(flight));
+    pub fn add_arrival(&mut self, at: Time, order: EventOrder, flight: F) {
+        self.push_flight((at, self.now), Milestone::Arrival, order, flight);
     }
 
     /// The transmission of `flight` is complete at `done`, not before now; it does not arrive.
-    pub fn add_transmission(&mut self, done: Time, flight: F) {
-        self.push_to_heap(done, Due::TxDone(flight));
+    pub fn add_transmission(&mut self, done: Time, order: EventOrder, flight: F) {
+        self.push_flight((done, self.now), Milestone::TxDone, order, flight);
     }
 
-    /// The transmission of `flight` is complete at `done`, and it arrives at `arrives`; neither is
-    /// before now.
+    /// The transmission of `flight` is complete at `done`, and it arrives at `arrives`; both are after
+    /// now. `order` is that of either.
     #[inline(always)]
-    pub fn add_flight(&mut self, done: Time, arrives: Time, flight: F) {
+    pub fn add_flight(&mut self, done: Time, arrives: Time, order: EventOrder, flight: F) {
         let lasts = [done - self.now, arrives - self.now];
         let Some(number) = self.lanes.iter().position(|lane| lane.lasts == lasts) else {
             // A copy, since one that others may read does not stay in registers.
-            return self.add_rare_flight(done, arrives, &black_box(flight));
+            return self.add_rare_flight(done, arrives, order, &black_box(flight));
         };
         let lane = &mut self.lanes[number];
-        lane.push(self.now, self.sequence + 1, flight);
-        self.sequence += 2;
+        lane.push(self.now, order, flight);
         for (rank, at) in lane.ranks.into_iter().zip([done, arrives]) {
             let first = &mut self.heads[usize::from(rank) % MOST_HEADS];
             // It is the head only if the lane has no earlier flight.
@@ -226,12 +249,12 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     }
 
     #[cold]
-    fn add_rare_flight(&mut self, done: Time, arrives: Time, &flight: &F) {
+    fn add_rare_flight(&mut self, done: Time, arrives: Time, order: EventOrder, &flight: &F) {
         if self.add_lane([done - self.now, arrives - self.now], flight).is_some() {
-            return self.add_flight(done, arrives, flight);
+            return self.add_flight(done, arrives, order, flight);
         }
-        self.push_to_heap(done, Due::TxDone(flight));
-        self.push_to_heap(arrives, Due::Arrival(flight));
+        self.add_transmission(done, order, flight);
+        self.add_arrival(arrives, order, flight);
     }
 
     /// Add a lane for flights like this; returns its number. None if there is no room for it.
@@ -244,55 +267,79 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         Some(self.lanes.len() - 1)
     }
 
-    /// Rank the heads of all lanes, the longest duration first.
+    /// Rank the heads of all lanes.
     fn rank_heads(&mut self) {
-        let durations = (0..).zip(&self.lanes).flat_map(|(number, lane)| {
-            MILESTONES.map(|milestone| (lane.lasts[milestone as usize], (number, milestone)))
-        });
-        let mut durations: Vec<(Time, (u8, Milestone))> = durations.collect();
-        durations.sort_by_key(|&(lasts, _)| Reverse(lasts));
-        self.used_heads = HEAP + 1 + durations.len();
-        for (rank, &(lasts, place)) in (HEAP + 1..).zip(&durations) {
-            let (number, milestone) = place;
-            self.lanes[usize::from(number)].ranks[milestone as usize] = rank as u8;
-            self.ranked[rank] = place;
-            self.contested[rank] = durations.iter().any(|&(o, p)| o == lasts && p != place);
+        self.heads = [NONE; MOST_HEADS];
+        self.used_heads = if self.lanes.len() > FEW_LANES { MOST_HEADS } else { FEW_HEADS };
+        for (number, lane) in (0..).zip(&mut self.lanes) {
+            for milestone in MILESTONES {
+                let rank = ranks(self.used_heads, milestone).start + usize::from(number);
+                lane.ranks[milestone as usize] = rank as u8;
+                self.ranked[rank] = (number, milestone);
+            }
         }
         self.find_heads();
     }
 
     fn find_heads(&mut self) {
-        for rank in 0..self.used_heads {
-            let key = self.key_of(rank);
-            self.heads[rank] = key.map_or(NONE, |key| head(time_of(key), rank));
+        let first = self.heap.peek();
+        self.heads[HEAP] = first.map_or(NONE, |Reverse(first)| head_of_heap(first.key));
+        for lane in &self.lanes {
+            for milestone in MILESTONES {
+                let rank = usize::from(lane.ranks[milestone as usize]);
+                self.heads[rank] = lane.due(milestone).map_or(NONE, |at| head(at, rank));
+            }
         }
     }
 
-    /// The key of the first of the heap or of a lane.
-    #[inline(always)]
-    fn key_of(&self, rank: usize) -> Option<Key> {
+    /// When the first of the heap or of a lane is due.
+    fn due(&self, rank: usize) -> Option<Time> {
         if rank == HEAP {
-            return self.heap.peek().map(|Reverse(first)| first.key);
+            return self.heap.peek().map(|Reverse(first)| time_of(first.key));
         }
         let (number, milestone) = self.ranked[rank];
-        let due = self.lanes[usize::from(number)].due(milestone);
-        due.map(|(at, sequence)| key_at(at, sequence))
+        self.lanes.get(usize::from(number))?.due(milestone)
     }
 
-    fn push_to_heap(&mut self, at: Time, due: Due<F, E>) {
-        debug_assert!(at >= self.now, "an event in the past");
-        self.sequence += 1;
-        let key = key_at(at, self.sequence);
-        if key >= self.window_end {
-            self.later.push(InHeap { key, due });
-        } else {
-            self.put_into_heap(key, due);
+    /// When what is due next is due, of which this is the head.
+    fn next_time(&self, first: Head) -> Option<Time> {
+        match first >> RANK_BITS {
+            FAR => (0..self.used_heads).filter_map(|rank| self.due(rank)).min(),
+            at => Some(at),
         }
     }
 
-    fn put_into_heap(&mut self, key: Key, due: Due<F, E>) {
-        self.heap.push(Reverse(InHeap { key, due }));
-        self.heads[HEAP] = self.heads[HEAP].min(head(time_of(key), HEAP));
+    /// The key of the first of the heap or of a lane, of which nothing is due earlier, and what orders
+    /// those of one key.
+    fn key_of(&mut self, rank: usize, at: Time) -> Option<(Key, u64)> {
+        if rank == HEAP {
+            return self.heap.peek().map(|Reverse(first)| (first.key, first.number));
+        }
+        let (number, milestone) = self.ranked[rank];
+        let (order, begun) = self.lanes.get_mut(usize::from(number))?.first(milestone);
+        Some((key_at(at, order), begun))
+    }
+
+    /// A flight that began at `begun` is due at `at`.
+    fn push_flight(
+        &mut self,
+        (at, begun): (Time, Time),
+        milestone: Milestone,
+        order: EventOrder,
+        flight: F,
+    ) {
+        debug_assert!(at >= self.now, "an event in the past");
+        let due = match milestone {
+            Milestone::TxDone => Due::TxDone(flight),
+            Milestone::Arrival => Due::Arrival(flight),
+        };
+        let key = key_at(at, order.with_kind(milestone.kind()));
+        self.push_to_heap(InHeap { key, number: begun, due });
+    }
+
+    fn push_to_heap(&mut self, due: InHeap<F, E>) {
+        self.heads[HEAP] = self.heads[HEAP].min(head_of_heap(due.key));
+        self.heap.push(Reverse(due));
     }
 
     /// Take what is due next if it is due at or before `end`, and advance the time to it.
@@ -307,13 +354,13 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         Some((time_of(key), due))
     }
 
-    /// Advance the time to what is due next if it is due before `limit`, and take it, unless it is
-    /// in the heap.
+    /// Advance the time to what is due next if it is due before `limit`, which is before all events of
+    /// a time, and take it, unless it is in the heap.
     #[inline(always)]
     pub fn next_before(&mut self, limit: Key) -> Option<(Key, First<'_, F>)> {
         let first = self.first_head();
         let mut rank = first as usize % MOST_HEADS;
-        if self.contested[rank] || first >> RANK_BITS >= time_of(limit).min(FAR) {
+        if rank == HEAP || first >> RANK_BITS >= time_of(limit).min(FAR) || self.is_tied(first) {
             rank = self.first_of_equals(first, limit)?;
         }
         self.taken = rank;
@@ -323,43 +370,73 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             return Some((key, First::InHeap));
         }
         let (number, milestone) = self.ranked[rank % MOST_HEADS];
-        let ((at, sequence), flight, next) = self.lanes[usize::from(number)].take(milestone);
+        let ((at, order), flight, next) = self.lanes[usize::from(number)].take(milestone);
         self.heads[rank % MOST_HEADS] = next.map_or(NONE, |next| head(next, rank));
         self.now = at;
         let first = match milestone {
             Milestone::TxDone => First::TxDone(flight),
             Milestone::Arrival => First::Arrival(flight),
         };
-        Some((key_at(at, sequence), first))
+        Some((key_at(at, order), first))
+    }
+
+    #[inline(always)]
+    fn has_many_lanes(&self) -> bool {
+        self.used_heads > FEW_HEADS
     }
 
     #[inline(always)]
     fn first_head(&self) -> Head {
         let (few, more) = self.heads.split_at(FEW_HEADS);
         let first = least(few);
-        if self.used_heads > FEW_HEADS {
+        if self.has_many_lanes() {
             first.min(least(more))
         } else {
             first
         }
     }
 
+    /// Whether another event may be due at the time of the first head, and be before it.
+    #[inline(always)]
+    fn is_tied(&self, first: Head) -> bool {
+        let rank = first as usize % MOST_HEADS;
+        if rank == LAST {
+            return true;
+        }
+        let equals = |heads: &[Head]| {
+            heads.iter().map(|&head| usize::from((head ^ first) >> RANK_BITS == 0)).sum::<usize>()
+                > 1
+        };
+        let few = !self.has_many_lanes();
+        // By constants, so that there is no loop.
+        match (few, rank > if few { FEW_LANES } else { MOST_LANES }) {
+            (true, false) => equals(&self.heads[1..=FEW_LANES]),
+            (true, true) => equals(&self.heads[FEW_LANES + 1..=2 * FEW_LANES]),
+            (false, false) => equals(&self.heads[1..=MOST_LANES]),
+            (false, true) => equals(&self.heads[MOST_LANES + 1..=2 * MOST_LANES]),
+        }
+    }
+
     /// The rank of the first of those that are due at the same time, if it is due before `limit`.
     #[inline(never)]
-    fn first_of_equals(&self, first: Head, limit: Key) -> Option<usize> {
-        let at = first >> RANK_BITS;
-        let mut earliest = (NEVER, HEAP);
-        for rank in HEAP..self.used_heads {
-            let head = self.heads[rank];
-            if head >> RANK_BITS != at || head == NONE {
+    fn first_of_equals(&mut self, first: Head, limit: Key) -> Option<usize> {
+        let at = self.next_time(first)?;
+        if before(at) >= limit {
+            return None;
+        }
+        let mut earliest = (NEVER, u64::MAX, HEAP);
+        for rank in 0..self.used_heads {
+            let may_be = self.heads[rank] >> RANK_BITS == first >> RANK_BITS;
+            if !may_be || self.due(rank) != Some(at) {
                 continue;
             }
-            earliest = earliest.min((self.key_of(rank).unwrap_or(NEVER), rank));
-            if rank != HEAP && at < FAR && !self.contested[rank] {
-                break; // those after it take less time, so they have begun later
+            let Some((key, number)) = self.key_of(rank, at) else { continue };
+            earliest = earliest.min((key, number, rank));
+            if rank == HEAP && is_before_flights(key) {
+                break;
             }
         }
-        (earliest.0 < limit).then_some(earliest.1)
+        Some(earliest.2)
     }
 
     /// The flights that follow the one taken last in its lane; None if it was in none.
@@ -377,7 +454,7 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     pub fn pop(&mut self) -> Option<Due<F, E>> {
         let due = self.heap.pop().map(|Reverse(first)| first.due);
         let next = self.heap.peek();
-        self.heads[HEAP] = next.map_or(NONE, |next| head(time_of(next.0.key), HEAP));
+        self.heads[HEAP] = next.map_or(NONE, |Reverse(next)| head_of_heap(next.key));
         due
     }
 
@@ -400,59 +477,80 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use switch_model::{ChannelId, PauseFrameEvent, VirtualChannel};
+
     use super::*;
 
-    #[test]
-    fn goes_by_time_and_then_by_sequence_whatever_the_lane() {
-        // Also while time passes the last that a head can hold, and after it.
-        [0, FAR - 150, FAR + 5].into_iter().for_each(goes_by_time_and_then_by_sequence_from);
+    const HOST: EventOrder = EventOrder::of_kind(EventKind::Host);
+
+    fn frame(channel: u32, turn: u16) -> EventOrder {
+        EventOrder::of_frame(EventKind::TransmissionEnd, ChannelId(channel), turn)
     }
 
-    fn goes_by_time_and_then_by_sequence_from(begin: Time) {
+    #[test]
+    fn goes_by_time_and_then_by_order_whatever_the_lane() {
+        // Also while time passes the last that a head can hold, and after it.
+        [0, FAR - 150, FAR + 5].into_iter().for_each(goes_by_time_and_then_by_order_from);
+    }
+
+    fn goes_by_time_and_then_by_order_from(begin: Time) {
         let mut queue = EventQueue::new();
-        queue.add(begin, 0);
+        queue.add(begin, HOST, 0);
         assert_eq!(queue.next(begin), Some((begin, Due::Event(0))));
         let mut expected = Vec::new();
-        let mut sequence = 1;
         let mut number = 0;
-        let take = |expected: &mut Vec<(Time, u64, Due<u32, u32>)>, found| {
-            let (at, _, due) = expected.remove(0);
-            assert_eq!(found, (at, due));
+        let take = |expected: &mut Vec<(Key, u64, Due<u32, u32>)>, taken| {
+            let (key, _, due) = expected.remove(0);
+            assert_eq!(taken, (time_of(key), due));
         };
         // More durations than lanes, in no order, some equal; some arrivals before the end of
         // transmission.
         for round in 0..4 {
-            for step in 0..40u64 {
-                let at = queue.now() + (step * 37) % 23 * 10;
+            for step in 0..60u64 {
+                let at = queue.now() + 5 + (step * 37) % 23 * 10;
+                let now = queue.now();
                 number += 1;
-                sequence += 1;
-                match (step + round) % 3 {
-                    0 => {
-                        queue.add(at, number);
-                        expected.push((at, sequence, Due::Event(number)));
+                let target = VirtualChannel { channel: ChannelId(number % 7), class: 0 };
+                let flight = frame(number % 31, (number % 3) as u16);
+                match (step + round) % 6 {
+                    0..2 => {
+                        let orders = [
+                            EventOrder::of_kind(EventKind::Fabric),
+                            EventOrder::of_target(EventKind::Pause, target),
+                            EventOrder::of_pause_frame(PauseFrameEvent::Refresh(target)),
+                            EventOrder::of_host(number % 4),
+                        ];
+                        let order = orders[(step / 6 % 4) as usize];
+                        queue.add(at, order, number);
+                        expected.push((key_at(at, order), number.into(), Due::Event(number)));
                     }
-                    1 => {
-                        queue.add_arrival(at, number);
-                        expected.push((at, sequence, Due::Arrival(number)));
+                    2 => {
+                        queue.add_arrival(at, flight, number);
+                        let order = flight.with_kind(EventKind::Arrival);
+                        expected.push((key_at(at, order), now, Due::Arrival(number)));
                     }
                     _ => {
-                        let arrives = queue.now() + 5 * (step % 4);
-                        queue.add_flight(at, arrives, number);
-                        expected.push((at, sequence, Due::TxDone(number)));
-                        sequence += 1;
-                        expected.push((arrives, sequence, Due::Arrival(number)));
+                        let arrives = now + 5 + 5 * (step % 4);
+                        queue.add_flight(at, arrives, flight, number);
+                        expected.push((key_at(at, flight), now, Due::TxDone(number)));
+                        let order = flight.with_kind(EventKind::Arrival);
+                        expected.push((key_at(arrives, order), now, Due::Arrival(number)));
                     }
                 }
             }
-            expected.sort_unstable_by_key(|&(at, sequence, _)| (at, sequence));
+            expected.sort_unstable_by_key(|&(key, number, _)| (key, number));
+            let keys: HashSet<(Key, u64)> = expected.iter().map(|&(key, n, _)| (key, n)).collect();
+            assert_eq!(keys.len(), expected.len(), "no two events are equal");
             let until = queue.now() + 100;
-            while let Some(found) = queue.next(until) {
-                take(&mut expected, found);
+            while let Some(taken) = queue.next(until) {
+                take(&mut expected, taken);
             }
-            assert!(expected.first().is_none_or(|first| first.0 > until));
+            assert!(expected.first().is_none_or(|first| time_of(first.0) > until));
         }
-        while let Some(found) = queue.next(u64::MAX) {
-            take(&mut expected, found);
+        while let Some(taken) = queue.next(u64::MAX) {
+            take(&mut expected, taken);
         }
         assert!(queue.is_empty() && expected.is_empty());
     }
@@ -460,28 +558,28 @@ mod tests {
     #[test]
     fn events_are_counted_and_discarded_while_no_flight_is_due() {
         let mut queue = EventQueue::new();
-        queue.add(5, 'a');
-        queue.add(7, 'b');
+        queue.add(5, HOST, 'a');
+        queue.add(7, HOST, 'b');
         assert_eq!(queue.events_alone(), Some(2));
-        queue.add_flight(1, 2, 'c');
+        queue.add_flight(1, 2, frame(0, 0), 'c');
         assert_eq!(queue.events_alone(), None);
         queue.discard_events();
         assert_eq!(queue.next(9), Some((1, Due::TxDone('c'))));
         assert_eq!(queue.next(9), Some((2, Due::Arrival('c'))));
         assert_eq!((queue.events_alone(), queue.is_empty()), (Some(0), true));
-        queue.add(8, 'd');
+        queue.add(8, HOST, 'd');
         assert_eq!(queue.next(9), Some((8, Due::Event('d'))));
     }
 
     #[test]
     fn leaves_what_is_due_later() {
         let mut queue: EventQueue<(), char> = EventQueue::new();
-        queue.add(5, 'a');
-        queue.add(7, 'b');
+        queue.add(5, HOST, 'a');
+        queue.add(7, HOST, 'b');
         assert_eq!(queue.next(6), Some((5, Due::Event('a'))));
         assert_eq!(queue.next(6), None);
         assert_eq!(queue.now(), 5);
-        queue.add(7, 'c');
+        queue.add(7, HOST, 'c');
         assert_eq!(queue.next(7), Some((7, Due::Event('b'))));
         assert_eq!(queue.next(7), Some((7, Due::Event('c'))));
     }
@@ -489,11 +587,11 @@ mod tests {
     #[test]
     fn what_is_upcoming_follows_in_the_lane_of_the_last() {
         let mut queue: EventQueue<u32, u32> = EventQueue::new();
-        queue.add(1, 99);
+        queue.add(1, HOST, 99);
         assert!(queue.next(1).is_some() && queue.upcoming().is_none());
         for number in 0..5 {
             // Two lanes that take turns.
-            queue.add_flight(10 + u64::from(number % 2), 20, number);
+            queue.add_flight(10 + u64::from(number % 2), 20, frame(number, 0), number);
         }
         assert_eq!(queue.next(10), Some((10, Due::TxDone(0))));
         let upcoming = queue.upcoming().expect("it was in a lane");

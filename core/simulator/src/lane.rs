@@ -1,6 +1,7 @@
-//! A lane of the event queue: flights of equal durations, first in first out.
+//! A lane of the event queue: flights of equal durations, first in first out. Those that have begun
+//! at the same time are put into their order when the first of them is due.
 
-use switch_model::Time;
+use switch_model::{EventKind, EventOrder, Time};
 
 /// Initial capacity of a lane. Capacities are powers of two.
 const FIRST_ROOM: usize = 64;
@@ -19,12 +20,23 @@ pub(crate) enum Milestone {
 
 pub(crate) const MILESTONES: [Milestone; 2] = [Milestone::TxDone, Milestone::Arrival];
 
+impl Milestone {
+    /// The kind of event that it is.
+    #[inline(always)]
+    pub fn kind(self) -> EventKind {
+        match self {
+            Milestone::TxDone => EventKind::TransmissionEnd,
+            Milestone::Arrival => EventKind::Arrival,
+        }
+    }
+}
+
 /// A flight and when it began, from which follows when it is due.
 #[derive(Clone, Copy, Debug)]
 struct Begun<F> {
     at: Time,
-    /// Sequence number of its first milestone; that of the second is one more.
-    sequence: u64,
+    /// Its place among flights that pass a milestone at the same time, of whatever kind.
+    order: EventOrder,
     flight: F,
 }
 
@@ -40,16 +52,16 @@ pub(crate) struct Lane<F> {
     begun: usize,
     /// Number of these that have passed each milestone; MAX if none passes it here.
     passed: [usize; 2],
+    /// Number of flights that are in their order.
+    sorted: usize,
     /// Number of flights up to which there is room for sure: so many have not to be looked at.
     room_until: usize,
-    /// Number of flights before the current window of a part.
-    before_window: usize,
 }
 
 impl<F: Copy> Lane<F> {
     /// An empty lane for flights like this.
     pub fn new(lasts: [Time; 2], like: F) -> Self {
-        let unused = Begun { at: 0, sequence: 0, flight: like };
+        let unused = Begun { at: 0, order: EventOrder::FIRST, flight: like };
         // A flight that passes a part boundary passes one of its milestones in another part.
         let passed = lasts.map(|lasts| if lasts == ELSEWHERE { usize::MAX } else { 0 });
         Lane {
@@ -58,8 +70,8 @@ impl<F: Copy> Lane<F> {
             ring: vec![unused; FIRST_ROOM],
             begun: 0,
             passed,
+            sorted: 0,
             room_until: FIRST_ROOM,
-            before_window: 0,
         }
     }
 
@@ -70,12 +82,12 @@ impl<F: Copy> Lane<F> {
 
     /// A flight begins at `at`, not before the last one.
     #[inline(always)]
-    pub fn push(&mut self, at: Time, sequence: u64, flight: F) {
+    pub fn push(&mut self, at: Time, order: EventOrder, flight: F) {
         if self.begun == self.room_until {
             self.make_room();
         }
         let place = self.begun & (self.ring.len() - 1);
-        self.ring[place] = Begun { at, sequence, flight };
+        self.ring[place] = Begun { at, order, flight };
         self.begun += 1;
     }
 
@@ -98,13 +110,51 @@ impl<F: Copy> Lane<F> {
         self.ring = ring;
     }
 
-    /// When the next flight passes a milestone, and the sequence number of that, if there is one.
-    #[inline(always)]
-    pub fn due(&self, milestone: Milestone) -> Option<(Time, u64)> {
+    /// When the next flight passes a milestone, if there is one.
+    pub fn due(&self, milestone: Milestone) -> Option<Time> {
         let number = self.passed[milestone as usize];
-        let first = (number < self.begun).then(|| self.at(number))?;
-        let at = first.at + self.lasts[milestone as usize];
-        Some((at, first.sequence + milestone as u64))
+        (number < self.begun).then(|| self.at(number).at + self.lasts[milestone as usize])
+    }
+
+    /// The order of the next flight among those that pass a milestone at the same time, and when it
+    /// began; there is one.
+    pub fn first(&mut self, milestone: Milestone) -> (EventOrder, Time) {
+        let number = self.passed[milestone as usize];
+        self.sort(number);
+        let first = self.at(number);
+        (first.order.with_kind(milestone.kind()), first.at)
+    }
+
+    /// Have a flight be the first of those that have begun with it. They pass the same milestones at
+    /// the same times, and no more of them will begin, since one of these times has come.
+    #[inline(always)]
+    fn sort(&mut self, number: usize) {
+        if number < self.sorted {
+            return;
+        }
+        self.sorted = number + 1;
+        if self.sorted < self.begun && self.at(self.sorted).at == self.at(number).at {
+            self.sort_equals(number);
+        }
+    }
+
+    #[inline(never)]
+    fn sort_equals(&mut self, first: usize) {
+        let at = self.at(first).at;
+        let equals = (first + 1..self.begun).take_while(|&number| self.at(number).at == at);
+        self.sorted = first + 1 + equals.count();
+        let (begin, count) = (first & (self.ring.len() - 1), self.sorted - first);
+        if let Some(equals) = self.ring.get_mut(begin..begin + count) {
+            return equals.sort_unstable_by_key(|begun| begun.order);
+        }
+        // They go round the end of the ring.
+        let mut equals: Vec<Begun<F>> =
+            (first..self.sorted).map(|number| *self.at(number)).collect();
+        equals.sort_unstable_by_key(|begun| begun.order);
+        let last = self.ring.len() - 1;
+        for (number, begun) in (first..).zip(equals) {
+            self.ring[number & last] = begun;
+        }
     }
 
     /// The flight that is the `place`-th from now to pass a milestone, from 0; an arbitrary earlier
@@ -114,45 +164,28 @@ impl<F: Copy> Lane<F> {
         &self.at(self.passed[milestone as usize] + place).flight
     }
 
-    /// The next flight passes a milestone; there is one. Returns when, and the sequence number of
-    /// that, the flight, and when the one after it passes the milestone.
+    /// The next flight passes a milestone; there is one. Returns when, its order, the flight, and when
+    /// the one after it passes the milestone.
     #[inline(always)]
-    pub fn take(&mut self, milestone: Milestone) -> ((Time, u64), &F, Option<Time>) {
-        let milestone = milestone as usize;
-        let number = self.passed[milestone];
+    pub fn take(&mut self, milestone: Milestone) -> ((Time, EventOrder), &F, Option<Time>) {
+        let number = self.passed[milestone as usize];
         debug_assert!(number < self.begun, "no flight");
-        self.passed[milestone] = number + 1;
+        self.sort(number);
+        self.passed[milestone as usize] = number + 1;
         let (ring, last) = (self.ring.as_slice(), self.ring.len() - 1);
-        let lasts = self.lasts[milestone];
+        let lasts = self.lasts[milestone as usize];
         let first = &ring[number & last];
         let next = (number + 1 < self.begun).then(|| ring[(number + 1) & last].at + lasts);
-        ((first.at + lasts, first.sequence + milestone as u64), &first.flight, next)
-    }
-
-    /// A window begins: the sequence numbers of flights from now on are not final.
-    pub fn begin_window(&mut self) {
-        self.before_window = self.begun;
-    }
-
-    /// The window ends: replace the sequence numbers since it began. Those of the two milestones of
-    /// a flight follow each other before and after.
-    pub fn end_window(&mut self, resolve: impl Fn(u64) -> u64) {
-        // Those before have passed both milestones, and others have taken their places.
-        let first = self.before_window.max(self.begun.saturating_sub(self.ring.len()));
-        for number in first..self.begun {
-            let place = number & (self.ring.len() - 1);
-            self.ring[place].sequence = resolve(self.ring[place].sequence);
-        }
-        self.before_window = self.begun;
+        ((first.at + lasts, first.order.with_kind(milestone.kind())), &first.flight, next)
     }
 
     /// Keep some of the flights, of which none has passed a milestone.
     pub fn retain(&mut self, keep: impl Fn(&F) -> bool) {
         let all: Vec<Begun<F>> = (0..self.begun).map(|number| *self.at(number)).collect();
         (self.begun, self.room_until) = (0, self.ring.len());
-        for Begun { at, sequence, flight } in all {
+        for Begun { at, order, flight } in all {
             if keep(&flight) {
-                self.push(at, sequence, flight);
+                self.push(at, order, flight);
             }
         }
     }
@@ -160,22 +193,32 @@ impl<F: Copy> Lane<F> {
 
 #[cfg(test)]
 mod tests {
+    use switch_model::ChannelId;
+
     use super::*;
 
     #[test]
-    fn a_window_may_contain_more_flights_than_a_lane_has_room() {
+    fn flights_that_begin_together_are_taken_in_their_order_wherever_they_are_in_the_ring() {
+        let order = |channel| EventOrder::of_frame(Milestone::TxDone.kind(), ChannelId(channel), 0);
         let mut lane = Lane::new([1, 2], 0);
-        lane.begin_window();
-        for number in 0..3 * FIRST_ROOM as u64 {
-            lane.push(number, 100 + 2 * number, number);
-            if number > 1 {
-                lane.take(Milestone::TxDone);
-                lane.take(Milestone::Arrival);
+        for at in 0..100 {
+            // More than there is room for at first, in descending order.
+            let together = 1 + at % 90;
+            (0..together)
+                .rev()
+                .for_each(|channel| lane.push(10 * at, order(channel as u32), channel));
+            for milestone in MILESTONES {
+                let lasts = lane.lasts[milestone as usize];
+                for channel in 0..together {
+                    let expected = order(channel as u32).with_kind(milestone.kind());
+                    assert_eq!(lane.first(milestone), (expected, 10 * at));
+                    let ((due, order), &flight, next) = lane.take(milestone);
+                    assert_eq!((due, order, flight), (10 * at + lasts, expected, channel));
+                    assert_eq!(next, (channel + 1 < together).then_some(due));
+                }
+                assert_eq!(lane.due(milestone), None);
             }
         }
-        // Each number is replaced once.
-        lane.end_window(|number| number + 1000);
-        let last = 3 * FIRST_ROOM as u64 - 2;
-        assert_eq!(lane.due(Milestone::TxDone), Some((last + 1, 1100 + 2 * last)));
+        assert_eq!(lane.ring.len(), 128);
     }
 }

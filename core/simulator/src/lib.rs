@@ -1,8 +1,8 @@
 //! An event-driven simulator of lossless fabrics: the switch model under a virtual clock.
 //!
 //! The emulator drives [`switch_model::Model`] by real frames and a real clock. Here a queue of
-//! events, in order of (time, sequence), drives the same model. Every source has a seeded random
-//! stream of its own, and no result depends on the machine.
+//! events, in order of time and of [`switch_model::EventOrder`], drives the same model. Every source
+//! has a seeded random stream of its own, and no result depends on the machine.
 //!
 //! - [`Fabric`] and [`Tables`] are the wiring and what the switches do with packets.
 //! - [`Traffic`] is which host sends what to which hosts, and when; [`poisson`] and [`incasts`] draw

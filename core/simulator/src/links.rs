@@ -6,8 +6,8 @@
 use std::hint::black_box;
 
 use switch_model::{
-    transmission_time, wire_bytes, ChannelId, DropCause, Effects, PauseFrameEvent, Sent, Signal,
-    Time, VirtualChannel,
+    transmission_time, wire_bytes, ChannelId, DropCause, Effects, EventKind, EventOrder,
+    PauseFrameEvent, Sent, Signal, Time, VirtualChannel,
 };
 
 use crate::event::{Event, EventQueue, Flight};
@@ -152,10 +152,10 @@ impl Links {
         }
     }
 
-    /// A signal of another part is in flight.
-    pub fn import_signal(&mut self, sequence: u64, signal: Signal) {
-        let number = self.number_signal(signal);
-        self.events.add_with(signal.arrives, sequence, Event::Signalled(number));
+    /// A signal of another part is in flight, which has given its event a number.
+    pub fn import_signal(&mut self, number: u64, signal: Signal) {
+        let event = Event::Signalled(self.number_signal(signal));
+        self.events.add_numbered(signal.arrives, order_of(&signal), number, event);
     }
 
     /// An event of a pause frame, or the end of a pause, was taken.
@@ -192,14 +192,14 @@ impl Links {
     }
 
     /// A flight begins with cut-through, or in a part.
-    fn start(&mut self, ends: Time, arrives: Time, flight: &Flight) {
+    fn start(&mut self, ends: Time, arrives: Time, order: EventOrder, flight: &Flight) {
         let arrives = arrives - self.ahead(flight.channel, u32::from(flight.bytes));
         if let Some(boundary) = &mut self.boundary {
-            if boundary.carries(ends, arrives, *flight, &mut self.events) {
+            if boundary.carries((ends, arrives), order, *flight, &mut self.events) {
                 return;
             }
         }
-        self.events.add_flight(ends, arrives, *flight);
+        self.events.add_flight(ends, arrives, order, *flight);
     }
 
     /// How long before the last bit of a frame arrives its receiver may forward it.
@@ -215,23 +215,34 @@ impl Links {
     }
 }
 
+/// The order of the arrival of a signal.
+pub(crate) fn order_of(signal: &Signal) -> EventOrder {
+    EventOrder::of_target(EventKind::Pause, signal.target)
+}
+
+/// The order of the end of a transmission.
+#[inline(always)]
+fn order_of_end(sent: &Sent<Packet>) -> EventOrder {
+    EventOrder::of_frame(EventKind::TransmissionEnd, sent.channel, sent.turn)
+}
+
 impl Effects<Packet> for Links {
     #[inline(always)]
     fn started(&mut self, sent: Sent<Packet>) {
-        let (ends, arrives) = (sent.ends, sent.arrives);
+        let (ends, arrives, order) = (sent.ends, sent.arrives, order_of_end(&sent));
         let flight = self.depart(sent);
         if self.is_plain {
-            self.events.add_flight(ends, arrives, flight);
+            self.events.add_flight(ends, arrives, order, flight);
         } else {
             // A copy, since one that others may read does not stay in registers.
-            self.start(ends, arrives, &black_box(flight));
+            self.start(ends, arrives, order, &black_box(flight));
         }
     }
 
     fn lost(&mut self, sent: Sent<Packet>, _: DropCause) {
-        let ends = sent.ends;
+        let (ends, order) = (sent.ends, order_of_end(&sent));
         let flight = self.depart(sent);
-        self.events.add_transmission(ends, flight);
+        self.events.add_transmission(ends, order, flight);
         self.dropped.push((flight.packet, Some((flight.channel, flight.priority))));
     }
 
@@ -247,7 +258,7 @@ impl Effects<Packet> for Links {
             }
         }
         let number = self.number_signal(signal);
-        self.events.add(signal.arrives, Event::Signalled(number));
+        self.events.add(signal.arrives, order_of(&signal), Event::Signalled(number));
     }
 
     fn dropped(&mut self, channel: ChannelId, _: DropCause, packet: Packet) {
@@ -261,12 +272,13 @@ impl Effects<Packet> for Links {
         // A pause without an end does not expire.
         if let Some(at) = at.filter(|&at| at < Time::MAX) {
             self.repeats += 1;
-            self.events.add(at, Event::Expired(target));
+            let order = EventOrder::of_target(EventKind::PauseTimer, target);
+            self.events.add(at, order, Event::Expired(target));
         }
     }
 
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
         self.repeats += 1;
-        self.events.add(at, Event::PauseFrame(event));
+        self.events.add(at, EventOrder::of_pause_frame(event), Event::PauseFrame(event));
     }
 }

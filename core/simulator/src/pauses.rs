@@ -26,17 +26,6 @@ impl FirstPauses {
         self.pauses.push(FirstPause { at, paused, cause, cause_paused });
     }
 
-    /// How many are noted.
-    #[inline(always)]
-    pub fn count(&self) -> usize {
-        self.pauses.len()
-    }
-
-    /// Take those that are noted; they remain known.
-    pub fn take(&mut self) -> Vec<FirstPause> {
-        std::mem::take(&mut self.pauses)
-    }
-
     /// All of them.
     pub fn all(&self) -> &[FirstPause] {
         &self.pauses

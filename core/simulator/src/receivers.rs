@@ -7,7 +7,10 @@
 
 use std::collections::VecDeque;
 
-use switch_model::{transmission_time, ChannelConfig, ChannelId, Time, VirtualChannel, PRIORITIES};
+use switch_model::{
+    transmission_time, ChannelConfig, ChannelId, EventKind, EventOrder, Time, VirtualChannel,
+    PRIORITIES,
+};
 
 use crate::error::Error;
 use crate::event::{Event, EventQueue, ReceiverEvent};
@@ -124,13 +127,15 @@ impl Receiver {
 
     fn take_next(&self, at: Time, bytes: u32, events: &mut EventQueue) {
         let taken = Event::Receiver(ReceiverEvent::Taken { host: self.host });
-        events.add(at + transmission_time(bytes, self.rate_bps), taken);
+        let due = at + transmission_time(bytes, self.rate_bps);
+        events.add(due, EventOrder::of_host(self.host), taken);
     }
 
     fn signal(&mut self, at: Time, class: u8, stop: bool, events: &mut EventQueue) {
         self.paused[usize::from(class)] = stop;
         let target = VirtualChannel { channel: self.channel, class };
         let signal = ReceiverEvent::Signalled { target, stop };
-        events.add(at + self.config.delay, Event::Receiver(signal));
+        let order = EventOrder::of_target(EventKind::Pause, target);
+        events.add(at + self.config.delay, order, Event::Receiver(signal));
     }
 }

@@ -4,13 +4,13 @@
 //! into packets; the [`Network`], or the [`Hubs`] in its place, carries the packets to their hosts;
 //! hosts tell the driver what has happened to messages.
 
-use switch_model::{ChannelCounters, ChannelId, PauseFrameEvent, Time, Watchdog};
+use switch_model::{ChannelCounters, ChannelId, EventOrder, PauseFrameEvent, Time, Watchdog};
 
 use crate::alone::{acknowledgement_time, message_time, Line};
 use crate::deadlocks::{Deadlocks, Searched};
 use crate::driver::{Order, Orders, TrafficDriver};
 use crate::error::Error;
-use crate::event::{Event, Flight, MediumEvent};
+use crate::event::{Event, Flight, MediumEvent, OF_FABRIC};
 use crate::event_queue::{limit_after, time_of, Due, First, Key};
 use crate::fabric::Fabric;
 use crate::host_settings::HostSettings;
@@ -114,13 +114,13 @@ impl Simulation {
         let first_watch = Watchdog::next_run(self.network.model().watchdogs(), 0);
         let queue = self.network.event_queue_mut();
         if self.settings.warm_up > 0 {
-            queue.add(self.settings.warm_up, Event::WarmUpEnd);
+            queue.add(self.settings.warm_up, OF_FABRIC, Event::WarmUpEnd);
         }
         for (number, change) in (0..).zip(&self.settings.link_changes) {
-            queue.add(change.at, Event::LinkChange(number));
+            queue.add(change.at, OF_FABRIC, Event::LinkChange(number));
         }
         if let Some(first) = first_watch {
-            queue.add(first, Event::Watchdog);
+            queue.add(first, OF_FABRIC, Event::Watchdog);
         }
         self.driver.begin(&mut self.orders);
         self.carry_out(0, 0);
@@ -360,7 +360,8 @@ impl Simulation {
                     self.feed(at, message.from);
                 }
                 Order::Call { at, source, tag } => {
-                    self.network.event_queue_mut().add(at, Event::Source { source, tag });
+                    let order = EventOrder::of_host(source);
+                    self.network.event_queue_mut().add(at, order, Event::Source { source, tag });
                 }
             }
         }
@@ -413,7 +414,7 @@ impl Simulation {
         let goes_on = may_act || !self.network.event_queue().is_empty();
         let next = Watchdog::next_run(self.network.model().watchdogs(), at);
         if let Some(next) = next.filter(|_| goes_on) {
-            self.network.event_queue_mut().add(next, Event::Watchdog);
+            self.network.event_queue_mut().add(next, OF_FABRIC, Event::Watchdog);
         }
     }
 
@@ -563,10 +564,9 @@ impl Simulation {
         self.hosts.fill(&mut report);
         self.parts().skip(1).for_each(|part| part.hosts.fill_more(&mut report));
         self.deadlocks.fill(&mut report);
-        report.first_pauses = match &self.parallel {
-            None => self.first_pauses.all().to_vec(),
-            Some(parallel) => parallel.first_pauses().to_vec(),
-        };
+        let first_pauses = self.parts().flat_map(|part| part.first_pauses.all());
+        report.first_pauses = first_pauses.copied().collect();
+        report.first_pauses.sort_by_key(|pause| (pause.at, pause.paused));
         if let Some(hubs) = &self.hubs {
             hubs.fill(&mut report, self.network.fabric());
         }

@@ -103,9 +103,10 @@ fn frames_that_wait_leave_elsewhere_when_a_link_is_cut() {
     let (report, number) = run(DIAMOND, (1, 600_000), Settings { link_changes, ..settings(1) });
     let sent = |a, b| tx_frames(&report, number(a, b)).iter().sum::<u64>();
     let drops = |a: u32, b: u32| report.channels[number(a, b)].drops.iter().sum::<u64>();
-    // What was under way on the link is lost, in both directions: 1 us is less than a frame. Nothing
-    // that waited at switches 0 and 3 is; switch 1 has no other way.
-    assert_eq!(drops(0, 1) + drops(3, 2) + drops(0, 2) + drops(2, 3), 1);
+    // At most the frame under way on the link is lost: 1 us is less than a frame. Nothing that waited
+    // at switches 0 and 3 is; switch 1 has no other way.
+    assert!(drops(0, 1) <= 1, "{}", drops(0, 1));
+    assert_eq!(drops(3, 2) + drops(0, 2) + drops(2, 3), 0);
     assert!(sent(0, 1) > 50 && sent(0, 2) > 2 * sent(0, 1));
     let towards: u64 = report.flows[..9].iter().map(|flow| flow.packets + flow.lost).sum();
     assert_eq!(towards, 9 * 400);

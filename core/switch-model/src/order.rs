@@ -88,6 +88,12 @@ impl EventOrder {
         EventOrder(Self::of_kind(EventKind::Host).0 | ((host as u64) << CHANNEL_SHIFT))
     }
 
+    /// The same frame, channel or host in an event of another kind.
+    #[inline(always)]
+    pub const fn with_kind(self, kind: EventKind) -> EventOrder {
+        EventOrder(Self::of_kind(kind).0 | (self.0 & !(u64::MAX << KIND_SHIFT)))
+    }
+
     /// As a number that compares alike.
     #[inline(always)]
     pub const fn number(self) -> u64 {
@@ -147,6 +153,8 @@ mod tests {
         ];
         assert!(ascending.windows(2).all(|pair| pair[0] < pair[1]), "{ascending:?}");
         assert!(KINDS.map(EventOrder::of_kind).is_sorted());
+        let end = frame(end, 5, 7);
+        assert_eq!(end.with_kind(EventKind::Arrival), frame(EventKind::Arrival, 5, 7));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod station;
 use switch_model::{Time, MIN_FRAME_BYTES};
 
 use self::station::{Pending, Station, JAM_BITS, PREAMBLE_BITS, SLOT_BITS};
-use crate::event::{Event, EventQueue, MediumEvent};
+use crate::event::{Event, EventQueue, MediumEvent, BY_CAUSE};
 use crate::fabric::Fabric;
 use crate::message::Packet;
 use crate::report::StationCounters;
@@ -117,7 +117,7 @@ impl Hubs {
     ) {
         for station in stations {
             let sensed = at + self.stations[station as usize].delay;
-            events.add(sensed, Event::Medium { station, what });
+            events.add(sensed, BY_CAUSE, Event::Medium { station, what });
         }
     }
 
@@ -180,7 +180,7 @@ impl Hubs {
         }
         let timer = state.set_timer();
         let due = at.max(state.gap_ends).max(state.back_off_ends);
-        events.add(due, Event::Medium { station, what: MediumEvent::Attempt { timer } });
+        events.add(due, BY_CAUSE, Event::Medium { station, what: MediumEvent::Attempt { timer } });
     }
 
     fn attempt(&mut self, at: Time, station: u32, events: &mut EventQueue) {
@@ -194,8 +194,16 @@ impl Hubs {
         state.sending_since = Some(at);
         let timer = state.set_timer();
         let lasts = state.bits(PREAMBLE_BITS + 8 * pending.bytes.max(MIN_FRAME_BYTES));
-        events.add(at + lasts, Event::Medium { station, what: MediumEvent::TxDone { timer } });
-        events.add(at + state.delay, Event::Medium { station, what: MediumEvent::SignalBegins });
+        events.add(
+            at + lasts,
+            BY_CAUSE,
+            Event::Medium { station, what: MediumEvent::TxDone { timer } },
+        );
+        events.add(
+            at + state.delay,
+            BY_CAUSE,
+            Event::Medium { station, what: MediumEvent::SignalBegins },
+        );
         if state.carrier {
             collide(at, station, state, at, events);
         }
@@ -206,7 +214,7 @@ impl Hubs {
         let state = &mut self.stations[station as usize];
         state.sending_since = None;
         let reaches_hub = at + state.delay;
-        events.add(reaches_hub, Event::Medium { station, what: MediumEvent::SignalEnds });
+        events.add(reaches_hub, BY_CAUSE, Event::Medium { station, what: MediumEvent::SignalEnds });
         let Some(Pending { bytes, packet, attempts }) = state.pending.take() else {
             return Transmission::Unfinished;
         };
@@ -231,7 +239,7 @@ impl Hubs {
         if let Transmission::Sent = found {
             self.packet_hops += u64::from(!packet.is_acknowledgement());
             let bytes = bytes as u16;
-            events.add(reaches_hub, Event::Repeat { station, bytes, packet });
+            events.add(reaches_hub, BY_CAUSE, Event::Repeat { station, bytes, packet });
         }
         found
     }
@@ -246,5 +254,5 @@ fn collide(at: Time, station: u32, state: &mut Station, since: Time, events: &mu
     state.counters.collisions += 1;
     let timer = state.set_timer();
     let stops = at.max(since + state.bits(PREAMBLE_BITS)) + state.bits(JAM_BITS);
-    events.add(stops, Event::Medium { station, what: MediumEvent::TxDone { timer } });
+    events.add(stops, BY_CAUSE, Event::Medium { station, what: MediumEvent::TxDone { timer } });
 }

@@ -1,6 +1,6 @@
 //! Frames at a hub: to the stations that they are for, and in the report.
 
-use switch_model::{ChannelId, Time};
+use switch_model::{ChannelId, EventKind, EventOrder, Time};
 
 use super::Hubs;
 use crate::event::Flight;
@@ -33,7 +33,11 @@ impl Hubs {
         for &channel in &receivers {
             let arrives = at + network.fabric().configs[channel.index()].delay;
             let flight = Flight { channel, bytes, priority: 0, packet };
-            network.event_queue_mut().add_arrival(arrives, flight);
+            network.event_queue_mut().add_arrival(
+                arrives,
+                EventOrder::of_frame(EventKind::Arrival, channel, 0),
+                flight,
+            );
         }
         receivers.len() as u32
     }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use switch_model::{ChannelId, Signal, Time};
+use switch_model::{ChannelId, EventOrder, Signal, Time};
 
 use super::Places;
 use crate::event::{Event, EventQueue, Flight};
-use crate::event_queue::{key_at, Key, NEVER};
+use crate::event_queue::{before, Key, NEVER};
+use crate::links::order_of;
 
 /// A frame that arrives in another part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departed {
     pub begun: Time,
     pub arrives: Time,
-    /// The number of its arrival in its part; see `event_queue/windows.rs`.
-    pub number: u64,
+    pub order: EventOrder,
     pub flight: Flight,
 }
 
@@ -22,6 +22,7 @@ pub(crate) struct Departed {
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
     pub flights: Vec<Departed>,
+    /// With the numbers of their events.
     pub signals: Vec<(u64, Signal)>,
     /// Before the first arrival.
     pub earliest: Key,
@@ -68,8 +69,8 @@ impl Boundary {
     /// A transmission begins; whether its frame leaves for another part.
     pub fn carries(
         &mut self,
-        ends: Time,
-        arrives: Time,
+        (ends, arrives): (Time, Time),
+        order: EventOrder,
         flight: Flight,
         events: &mut EventQueue,
     ) -> bool {
@@ -77,10 +78,10 @@ impl Boundary {
         if receiver == self.part {
             return false;
         }
-        let number = events.add_departure(ends, flight);
+        events.add_departure(ends, order, flight);
         let out = &mut self.out[usize::from(receiver)];
-        out.flights.push(Departed { begun: events.now(), arrives, number, flight });
-        out.earliest = out.earliest.min(key_at(arrives, 0));
+        out.flights.push(Departed { begun: events.now(), arrives, order, flight });
+        out.earliest = out.earliest.min(before(arrives));
         true
     }
 
@@ -95,13 +96,13 @@ impl Boundary {
         if ends[0] == self.part {
             return false;
         }
-        let number = events.sequence() + 1;
-        events.set_sequence(number);
+        let number = events.next_number();
         let out = &mut self.out[usize::from(ends[0])];
         out.signals.push((number, *signal));
-        out.earliest = out.earliest.min(key_at(signal.arrives, 0));
+        out.earliest = out.earliest.min(before(signal.arrives));
         if signal.stop && !signal.repeats {
-            events.add_with(signal.arrives, number, Event::StopTakesEffect(signal.target));
+            let event = Event::StopTakesEffect(signal.target);
+            events.add_numbered(signal.arrives, order_of(signal), number, event);
         }
         true
     }

@@ -2,9 +2,7 @@
 //! `simulation/parallel/mod.rs`.
 
 mod boundary;
-mod merge;
 mod partition;
 
 pub(crate) use boundary::{Boundary, Departed, Outbox};
-pub(crate) use merge::{Log, Logged, Merge};
 pub(crate) use partition::{divide, Places};

@@ -7,7 +7,7 @@ use switch_model::{ChannelCounters, ChannelId, PoolCounters, Time, Watchdog};
 use super::parallel::{Parallel, MOST_PARTS};
 use super::Simulation;
 use crate::event::Event;
-use crate::event_queue::{limit_after, time_of, Due, Key, NEVER};
+use crate::event_queue::{limit_after, Due, Key, NEVER};
 use crate::hosts::Exchanged;
 use crate::parts::{divide, Boundary, Outbox, Places};
 use crate::pauses::FirstPauses;
@@ -66,8 +66,7 @@ impl Simulation {
             matches!(event, Event::WarmUpEnd | Event::LinkChange(_) | Event::Watchdog)
         };
         let shared = self.network.event_queue().events().filter(|(_, event)| is_shared(event));
-        let shared: Vec<(Key, Event)> = shared.collect();
-        let sequence = self.network.event_queue().sequence();
+        let shared: Vec<((Key, u64), Event)> = shared.collect();
         let everywhere = self.network.tables().has_choices();
         let drivers = self.driver.divide(&places);
         let mut others: Vec<Simulation> = Vec::new();
@@ -113,7 +112,7 @@ impl Simulation {
             };
             part.network.event_queue_mut().retain(keep);
         }
-        self.parallel = Some(Box::new(Parallel::new(places, others, sequence, shared)));
+        self.parallel = Some(Box::new(Parallel::new(places, others, shared)));
     }
 
     /// This part and all others.
@@ -147,21 +146,21 @@ impl Simulation {
         let limit = limit_after(end);
         loop {
             let Some(mut parallel) = self.parallel.take() else { return false };
-            let until = limit.min(self.deadlocks.limit()).min(parallel.next_shared());
+            let search = self.deadlocks.limit();
+            let until = limit.min(search).min(parallel.next_shared());
             let due_after = self.deadlocks.due_after();
             parallel.run(self, until, stop.min(due_after), self.deadlocks.interval());
             let nothing_left = self.parts_next(&parallel) >= until;
-            let next_shared = parallel.next_shared();
             self.parallel = Some(parallel);
             let total = self.events();
             if total >= due_after {
                 self.deadlocks.note(self.now(), total);
             } else if nothing_left && until == limit {
                 return false;
-            } else if nothing_left && until == next_shared {
-                self.process_next_shared();
-            } else if nothing_left {
+            } else if nothing_left && until == search {
                 self.search();
+            } else if nothing_left {
+                self.process_next_shared();
             }
             if self.events() >= stop {
                 return true;
@@ -178,8 +177,7 @@ impl Simulation {
     /// The next event concerns several parts, which have all come to its time.
     fn process_next_shared(&mut self) {
         let next = self.parallel.as_mut().and_then(|parallel| parallel.take_shared());
-        let Some((key, event)) = next else { return };
-        let at = time_of(key);
+        let Some((at, event)) = next else { return };
         self.events += 1;
         self.each_part(|part| part.network.event_queue_mut().advance_to(at));
         match event {
@@ -265,16 +263,7 @@ impl Simulation {
 
     /// Have a part do something whose events follow in order.
     fn in_part(&mut self, number: usize, change: impl FnOnce(&mut Simulation)) {
-        let Some(sequence) = self.parallel.as_ref().map(|parallel| parallel.sequence) else {
-            return;
-        };
-        let part = self.part_mut(number);
-        part.set_sequence(sequence);
-        change(part);
-        let sequence = part.network.event_queue().sequence();
-        if let Some(parallel) = &mut self.parallel {
-            parallel.sequence = sequence;
-        }
+        change(self.part_mut(number));
     }
 
     /// Exchange what has left for other parts outside of a window.
@@ -288,7 +277,7 @@ impl Simulation {
                 let part = self.part_mut(to);
                 part.take_exchanged(told);
                 out.signals.iter().for_each(|&(number, sent)| part.import_signal(number, sent));
-                out.flights.iter().for_each(|one| part.import_flight(one.number, one));
+                out.flights.iter().for_each(|departed| part.import_flight(departed));
             }
         }
     }

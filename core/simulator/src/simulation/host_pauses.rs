@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use switch_model::{ChannelId, Time, VirtualChannel};
+use switch_model::{ChannelId, EventKind, EventOrder, Time, VirtualChannel};
 
 use super::Simulation;
 use crate::error::Error;
@@ -25,7 +25,8 @@ impl Simulation {
             return Err(Error::new("hosts pause their links from now on, not before"));
         }
         self.network.use_every_priority();
-        self.network.event_queue_mut().add(at, Event::HostPause { host, until });
+        let order = EventOrder::of_target(EventKind::Pause, VirtualChannel { channel, class: 0 });
+        self.network.event_queue_mut().add(at, order, Event::HostPause { host, until });
         Ok(())
     }
 

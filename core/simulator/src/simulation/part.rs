@@ -2,55 +2,31 @@
 
 use switch_model::{Signal, Time, VirtualChannel};
 
-use super::parallel::Worker;
 use super::Simulation;
-use crate::event_queue::{sequence_of, time_of, Key};
+use crate::event_queue::Key;
 use crate::hosts::Exchanged;
-use crate::parts::{Departed, Logged, Outbox};
-use crate::report::{Completion, FirstPause};
+use crate::parts::{Departed, Outbox};
+use crate::report::Completion;
 
 impl Simulation {
-    /// A window begins after a sequence number.
-    pub(crate) fn begin_window(&mut self, sequence: u64, end: Key) {
-        let queue = self.network.event_queue_mut();
-        queue.set_sequence(sequence);
-        queue.begin_window(end);
-    }
-
-    /// Process what is due before the end of the window.
-    pub(crate) fn run_window(&mut self, end: Key, log: &mut Vec<Logged>, worker: &mut Worker) {
-        let mut recorded = (self.hosts.kept_completions(), self.first_pauses.count());
-        loop {
-            let before = self.network.event_queue().sequence();
-            let Some(key) = self.process_next(end) else { return };
-            let number = sequence_of(key);
-            if self.network.event_queue().sequence() != before {
-                log.push(Logged { at: time_of(key), number, before });
-            }
-            let now = (self.hosts.kept_completions(), self.first_pauses.count());
-            if now != recorded {
-                worker.completions.extend((recorded.0..now.0).map(|_| number));
-                worker.pauses.extend((recorded.1..now.1).map(|_| number));
-                recorded = now;
-            }
+    /// Process what is due before the end of a window. Adds the key of the event of each completion
+    /// that is kept.
+    pub(crate) fn run_window(&mut self, end: Key, completions: &mut Vec<Key>) {
+        let mut kept = self.hosts.kept_completions();
+        while let Some(key) = self.process_next(end) {
+            let before = std::mem::replace(&mut kept, self.hosts.kept_completions());
+            completions.extend((before..kept).map(|_| key));
         }
     }
 
-    /// The window ends, and what was added in it gets these sequence numbers.
-    pub(crate) fn end_window(&mut self, numbers: &[u64]) {
-        self.network.event_queue_mut().end_window(numbers);
-    }
-
-    /// Show other parts what leaves for them, in place of empty parameters. Returns the number that
-    /// was given last.
-    pub(crate) fn show(&mut self, out: &mut [Outbox], exchanged: &mut [Exchanged]) -> u64 {
+    /// Show other parts what leaves for them, in place of empty parameters.
+    pub(crate) fn show(&mut self, out: &mut [Outbox], exchanged: &mut [Exchanged]) {
         if let Some(boundary) = self.network.links_mut().boundary_mut() {
             boundary.out.swap_with_slice(out);
         }
         for (part, told) in exchanged.iter_mut().enumerate() {
             self.hosts.swap_exchanged(part, told);
         }
-        self.network.event_queue().sequence()
     }
 
     /// What another part has told.
@@ -59,23 +35,18 @@ impl Simulation {
         self.hosts.take_exchanged(at, told);
     }
 
-    /// A signal of another part is in flight.
-    pub(crate) fn import_signal(&mut self, sequence: u64, signal: Signal) {
-        self.network.links_mut().import_signal(sequence, signal);
+    /// A signal of another part, which has given its event a number, is in flight.
+    pub(crate) fn import_signal(&mut self, number: u64, signal: Signal) {
+        self.network.links_mut().import_signal(number, signal);
     }
 
     /// A frame of another part is in flight.
-    pub(crate) fn import_flight(&mut self, sequence: u64, departed: &Departed) {
-        let times = (departed.begun, departed.arrives);
-        self.network.event_queue_mut().add_import(times, sequence, departed.flight);
+    pub(crate) fn import_flight(&mut self, departed: &Departed) {
+        let Departed { begun, arrives, order, flight } = *departed;
+        self.network.event_queue_mut().add_import((begun, arrives), order, flight);
     }
 
-    /// Continue after a sequence number.
-    pub(crate) fn set_sequence(&mut self, sequence: u64) {
-        self.network.event_queue_mut().set_sequence(sequence);
-    }
-
-    /// The key of the next event of this part.
+    /// Before the next event of this part.
     pub(crate) fn next_key(&self) -> Key {
         self.network.event_queue().next_key()
     }
@@ -90,9 +61,9 @@ impl Simulation {
         self.hosts.completion_limit()
     }
 
-    /// Take the completions, with how many were not kept, and the first pauses.
-    pub(crate) fn take_records(&mut self) -> ((Vec<Completion>, u64), Vec<FirstPause>) {
-        (self.hosts.take_completions(), self.first_pauses.take())
+    /// Take the completions, with how many were not kept.
+    pub(crate) fn take_completions(&mut self) -> (Vec<Completion>, u64) {
+        self.hosts.take_completions()
     }
 
     /// A pause takes effect in another part; its receiver is in this one.

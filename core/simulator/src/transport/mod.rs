@@ -38,7 +38,7 @@ use switch_model::{wire_bytes, Time};
 
 pub use settings::Transport;
 
-use crate::event::{Event, EventQueue, TransportEvent};
+use crate::event::{Event, EventQueue, TransportEvent, BY_CAUSE};
 use crate::hosts::{Hosts, Next, Outgoing};
 use crate::message::{
     ControlKind, Destination, Message, Packet, ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, ON_TREE,
@@ -220,7 +220,7 @@ impl QueuePairs {
         if let Some(&Reverse((due, _, _))) = queue.waiting.peek() {
             if due < queue.wake {
                 queue.wake = due;
-                events.add(due, Event::Transport(TransportEvent::Wake { host }));
+                events.add(due, BY_CAUSE, Event::Transport(TransportEvent::Wake { host }));
             }
         }
         None
@@ -265,7 +265,7 @@ impl QueuePairs {
             recovering.is_timed = true;
             pair.references += 1;
             let timeout = TransportEvent::Timeout { pair: number };
-            events.add(recovering.deadline, Event::Transport(timeout));
+            events.add(recovering.deadline, BY_CAUSE, Event::Transport(timeout));
         }
         if let Some(control) = &mut pair.control {
             pair.next_send = at.saturating_add(control.sent(at, wire_bytes(outgoing.bytes)));
@@ -442,7 +442,7 @@ impl QueuePairs {
             pair.notifies = true;
             pair.references += 1;
             let due = TransportEvent::Notification { pair: number };
-            events.add(pair.quiet_until, Event::Transport(due));
+            events.add(pair.quiet_until, BY_CAUSE, Event::Transport(due));
         }
     }
 
@@ -498,7 +498,7 @@ impl QueuePairs {
             return self.forget(number);
         }
         let timeout = TransportEvent::Timeout { pair: number };
-        events.add(recovering.deadline, Event::Transport(timeout));
+        events.add(recovering.deadline, BY_CAUSE, Event::Transport(timeout));
         if is_late {
             let before = recovering.sender.bytes().lost;
             recovering.sender.go_back();

@@ -9,13 +9,9 @@
 //! and pause signals that have left for another part, and what they must know of each other's
 //! messages.
 //!
-//! Events at one time are processed in the order in which they were added. That order is one of the
-//! events that have added them, and so on, and does not depend on the parts: each part processes its
-//! events in the same order as one core does, and only how the events of two parts interleave is
-//! open. So each part keeps a log of its events that have added others. At the end of a window all
-//! logs are merged by (time, sequence), which gives what was added the sequence numbers that one
-//! core would have given (`parts/merge.rs`). Until then they have numbers of the part (see
-//! `event_queue/windows.rs`).
+//! Events at one time are processed in an order that does not depend on the parts, since it follows
+//! from what the events are: see [`EventOrder`]. So each part processes the events at its switches
+//! and hosts in the same order as one core does.
 //!
 //! Each part has a copy of the switch model. Of a channel between two parts, the copy of its sender
 //! knows queues and pauses, that of its receiver the ingress buffer.
@@ -34,9 +30,9 @@ pub(super) use worker::{Session, Worker};
 
 use super::Simulation;
 use crate::event::Event;
-use crate::event_queue::{key_at, Key, NEVER};
+use crate::event_queue::{before, time_of, Key, NEVER};
 use crate::parts::Places;
-use crate::report::{Completion, FirstPause};
+use crate::report::Completion;
 use barrier::Barrier;
 use switch_model::Time;
 use worker::{Published, State};
@@ -52,13 +48,10 @@ pub(crate) struct Parallel {
     workers: Vec<Worker>,
     /// By part, and by whether the number of the window is odd.
     published: Vec<[RwLock<Published>; 2]>,
-    /// The sequence number that was given last.
-    pub sequence: u64,
     /// Events that concern several parts, the next one last.
-    shared: Vec<(Key, Event)>,
+    shared: Vec<(Time, Event)>,
     completions: Vec<Completion>,
     omitted: u64,
-    first_pauses: Vec<FirstPause>,
 }
 
 impl Parallel {
@@ -66,21 +59,18 @@ impl Parallel {
     pub fn new(
         places: Arc<Places>,
         others: Vec<Simulation>,
-        sequence: u64,
-        mut shared: Vec<(Key, Event)>,
+        mut shared: Vec<((Key, u64), Event)>,
     ) -> Parallel {
         shared.sort_unstable_by_key(|&(key, _)| std::cmp::Reverse(key));
         let parts = places.parts;
         let published = || RwLock::new(Published::new(parts));
         Parallel {
             others,
-            workers: (0..parts).map(|_| Worker::new(parts)).collect(),
+            workers: (0..parts).map(|_| Worker::default()).collect(),
             published: (0..parts).map(|_| [published(), published()]).collect(),
-            sequence,
-            shared,
+            shared: shared.into_iter().map(|((key, _), event)| (time_of(key), event)).collect(),
             completions: Vec::new(),
             omitted: 0,
-            first_pauses: Vec::new(),
             places,
         }
     }
@@ -98,22 +88,20 @@ impl Parallel {
         &mut self.others
     }
 
-    /// The key of the next event that concerns several parts.
+    /// Before the next event that concerns several parts.
     pub fn next_shared(&self) -> Key {
-        self.shared.last().map_or(NEVER, |&(key, _)| key)
+        self.shared.last().map_or(NEVER, |&(at, _)| before(at))
     }
 
     /// Take the next event that concerns several parts.
-    pub fn take_shared(&mut self) -> Option<(Key, Event)> {
+    pub fn take_shared(&mut self) -> Option<(Time, Event)> {
         self.shared.pop()
     }
 
-    /// An event that concerns several parts is due.
+    /// An event that concerns several parts is due, after those of the same time.
     pub fn add_shared(&mut self, at: Time, event: Event) {
-        self.sequence += 1;
-        let key = key_at(at, self.sequence);
-        let place = self.shared.partition_point(|&(other, _)| other > key);
-        self.shared.insert(place, (key, event));
+        let place = self.shared.partition_point(|&(other, _)| other > at);
+        self.shared.insert(place, (at, event));
     }
 
     /// The completions that were kept, in order, and how many were not.
@@ -126,18 +114,12 @@ impl Parallel {
         (self.completions, self.omitted) = (Vec::new(), 0);
     }
 
-    /// The first pauses, in order.
-    pub fn first_pauses(&self) -> &[FirstPause] {
-        &self.first_pauses
-    }
-
     /// Run windows until nothing is due before `until`, or so many events are processed. No window
     /// contains a multiple of `interval`.
     pub fn run(&mut self, first: &mut Simulation, until: Key, stop: u64, interval: Time) {
         let mut parts: Vec<&mut Simulation> = vec![first];
         parts.extend(&mut self.others);
         let state = State {
-            sequence: self.sequence,
             next: parts.iter().map(|part| part.next_key()).min().unwrap_or(NEVER),
             events: parts.iter().map(|part| part.own_events()).sum(),
         };
@@ -152,43 +134,40 @@ impl Parallel {
             stop,
             interval,
         };
-        self.sequence = thread::scope(|scope| {
+        thread::scope(|scope| {
             let session = &session;
             let mut own = parts.into_iter().zip(&mut self.workers).enumerate();
             let mine = own.next();
             for (number, (part, worker)) in own {
                 scope.spawn(move || worker.run(number, part, session, state));
             }
-            mine.map_or(state.sequence, |(number, (part, worker))| {
-                worker.run(number, part, session, state)
-            })
+            if let Some((number, (part, worker))) = mine {
+                worker.run(number, part, session, state);
+            }
         });
         self.gather(first);
     }
 
-    /// Put what parts have recorded into order.
+    /// Put the completions that parts have kept into order.
     fn gather(&mut self, first: &mut Simulation) {
-        let (mut completions, mut pauses) = (Vec::new(), Vec::new());
+        let mut completions = Vec::new();
         let limit = first.completion_limit();
         let parts = std::iter::once(first).chain(&mut self.others);
         for (part, worker) in parts.zip(&mut self.workers) {
-            let ((ended, omitted), paused) = part.take_records();
+            let (completed, omitted) = part.take_completions();
             self.omitted += omitted;
-            completions.extend(worker.completions.drain(..).zip(ended));
-            pauses.extend(worker.pauses.drain(..).zip(paused));
+            completions.extend(worker.completions.drain(..).zip(completed));
         }
-        completions.sort_by_key(|(sequence, one)| (one.completed, *sequence));
-        pauses.sort_by_key(|(sequence, one)| (one.at, *sequence));
+        completions.sort_by_key(|&(key, _)| key);
         let room = limit - self.completions.len();
         self.omitted += completions.len().saturating_sub(room) as u64;
         self.completions.extend(completions.into_iter().map(|(_, one)| one).take(room));
-        self.first_pauses.extend(pauses.into_iter().map(|(_, one)| one));
     }
 }
 
 /// The end of a window that begins with the event of this key.
 pub(crate) fn window_end(first: Key, lookahead: Time, interval: Time) -> Key {
-    let begin = crate::event_queue::time_of(first);
+    let begin = time_of(first);
     let multiple = (begin / interval + 1).saturating_mul(interval);
-    key_at(begin.saturating_add(lookahead).min(multiple), 0)
+    before(begin.saturating_add(lookahead).min(multiple))
 }
