@@ -48,6 +48,8 @@ class State:
     """The most switches on a path of a delivered pair."""
     edges: NDArray[np.int64]
     """(edges, 6) dependencies: held channel and priority, requested ones, source, destination."""
+    vcs: list[int]
+    """The priorities in which packets hold a channel between switches or wait for one."""
     alone: NDArray[np.bool_]
     """(edges,) whether some packet requests the second alone, and not the first free of several."""
     first_free: list[FirstFreeTuple]
@@ -70,6 +72,12 @@ class State:
     unassigned: list[str]
     """The destinations after the floods: each an address of those that are treated alike; empty
     texts in states of tables."""
+
+    def is_acyclic(self, classes: list[int]) -> bool:
+        """Tell whether ``edges`` close no cycle if the priorities of a class wait together.
+
+        ``classes`` are those of the first priorities. False if there are edges of others.
+        """
 
     def flood_of(self, source: int, group: int) -> int:
         """Return the destination of a host's floods to a group; ValueError if there is none."""

@@ -141,7 +141,14 @@ class ForwardingState:
         Columns: held channel and priority; waited-for channel and priority; source host and
         destination of a packet that does so. Those of the ``concurrent`` states follow.
         """
+        if not self.concurrent:
+            return self.core.edges
         return np.concatenate([self.core.edges, *(state.dependencies for state in self.concurrent)])
+
+    @cached_property
+    def priorities(self) -> frozenset[int]:
+        """The priorities in which packets wait between switches."""
+        return frozenset(self.core.vcs).union(*(state.priorities for state in self.concurrent))
 
     @cached_property
     def alone(self) -> NDArray[np.bool_]:

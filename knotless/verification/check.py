@@ -17,7 +17,7 @@ from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import FAILED, host_parts, parts
-from knotless.verification.dependencies import judge, priorities_of
+from knotless.verification.dependencies import judge
 from knotless.verification.verdict_parts import Witness
 
 MAX_PROBLEMS = 50
@@ -124,7 +124,7 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
 
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
     """Return the metrics of :func:`verdict_of`, without the time that descriptions take."""
-    control = resolved(flow_control, priorities_of(state))
+    control = resolved(flow_control, len(state.priorities))
     judged = judge(state, control)
     hosts, pairs, core = len(state.fabric.hosts), state.pairs, state.core
     load = round(float(state.loads.max(initial=0.0)), 9)  # sums of equal shares

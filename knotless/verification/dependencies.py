@@ -47,6 +47,7 @@ import numpy as np
 from knotless._core import graph as core
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import (
     Edges,
     cycle_names,
@@ -62,11 +63,6 @@ def edges_of(state: ForwardingState) -> Edges:
     """Return (dependencies, 2) nodes, held and requested, if each priority waits separately."""
     rows = state.dependencies
     return np.stack([virtual_channel(rows[:, 0], rows[:, 1]), virtual_channel(*rows[:, 2:4].T)], 1)
-
-
-def priorities_of(state: ForwardingState) -> int:
-    """Return the number of priorities in which packets wait between switches."""
-    return len(np.unique(state.dependencies[:, [1, 3]]))
 
 
 def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> Edges:
@@ -295,6 +291,11 @@ def waits_of(state: ForwardingState, flow_control: FlowControl) -> tuple[Edges, 
 
 def judge(state: ForwardingState, flow_control: FlowControl) -> Judged:
     """Judge the dependencies of ``state`` under a flow control."""
+    links = flow_control.switch_links
+    classes = merged(np.arange(VCS_PER_CHANNEL), links).tolist()
+    # Without a cycle no part of the dependencies can block itself, and none of them is looked at.
+    if not links.pauses or (not state.concurrent and state.core.is_acyclic(classes)):
+        return Judged([], [], ())
     rows, edges, waits = waits_of(state, flow_control)
     steps = blocking_steps(edges, waits)
     cycle = [step.holds for step in steps]

@@ -70,7 +70,7 @@ def verdict_with_switches(
 
     """
     verdict = verdict_of(state, flow_control)
-    used = frozenset({0, *np.unique(state.dependencies[:, [1, 3]]).tolist()})
+    used = frozenset({0, *state.priorities})
     ends = SwitchEnds(state.fabric, file, verdict.flow_control, used)
     ends.refuse_unknown_names()
     if not verdict.flow_control.switch_links.pauses:

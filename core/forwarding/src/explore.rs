@@ -33,7 +33,7 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
         let hosts = 0..state.fabric.hosts() as u32;
         Unicasts::new(state, behaviour, &mut edges, &mut found).explore_own(hosts);
     }
-    edges.report(&mut found);
+    edges.report(&state.fabric, &mut found);
     found.round_loads();
     found
 }
@@ -52,8 +52,8 @@ pub fn explore_change<B: Behaviour>(
     Unicasts::new(state, behaviour, &mut former, &mut before).explore_only(destinations);
     change(state, behaviour);
     Unicasts::new(state, behaviour, &mut present, &mut after).explore_only(destinations);
-    former.without(state, &present).report(&mut before);
-    present.without(state, &former).report(&mut after);
+    former.without(state, &present).report(&state.fabric, &mut before);
+    present.without(state, &former).report(&state.fabric, &mut after);
     before.round_loads();
     after.round_loads();
     (before, after)
@@ -176,7 +176,7 @@ mod tests {
         let mut edges = Edges::new(&state.fabric);
         let mut mesh = Mesh(fault);
         let arrivals = Unicasts::new(&mut state, &mut mesh, &mut edges, &mut found).explore();
-        edges.report(&mut found);
+        edges.report(&state.fabric, &mut found);
         (found, arrivals)
     }
 
@@ -191,7 +191,7 @@ mod tests {
             let mut found = Found::empty(&state, 0, 1);
             let shared = SharedPaths::new(&mut state, &mut Mesh(Fault::None)).explore(&mut found);
             let (same, edges) = shared.expect("each packet has one path, and arrives");
-            edges.report(&mut found);
+            edges.report(&state.fabric, &mut found);
             if exact {
                 found.round_loads();
                 expected.exact_loads.clone_from(&found.exact_loads);

@@ -1,5 +1,6 @@
 //! What exploration of a state shows: deliveries, loads, and the dependencies between channels.
 
+use graph::acyclic::closes_none;
 use rustc_hash::FxHashMap;
 
 use crate::fabric::Fabric;
@@ -137,6 +138,30 @@ impl Found {
         }
     }
 
+    /// The virtual channels in which packets hold a channel or wait for one, ascending.
+    pub fn vcs(&self) -> Vec<u8> {
+        let mut is_used = [false; 1 << u8::BITS];
+        for vc in self.edges.iter().flat_map(|edge| [edge.before.1, edge.after.1]) {
+            is_used[usize::from(vc)] = true;
+        }
+        (0..=u8::MAX).filter(|&vc| is_used[usize::from(vc)]).collect()
+    }
+
+    /// Whether the dependencies close no cycle if the virtual channels of one class wait together.
+    ///
+    /// `class` is that of each virtual channel. False also if a virtual channel has no class.
+    pub fn is_acyclic(&self, class: &[u8]) -> bool {
+        let classes = class.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        if self.vcs().last().is_some_and(|&last| usize::from(last) >= class.len()) {
+            return false;
+        }
+        let node = |(channel, vc): (u32, u8)| {
+            channel as usize * classes + usize::from(class[usize::from(vc)])
+        };
+        let edges = || self.edges.iter().map(|edge| (node(edge.before), node(edge.after)));
+        closes_none(self.loads.len() * classes, edges)
+    }
+
     /// Rounds the exact loads.
     pub(crate) fn round_loads(&mut self) {
         for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
@@ -163,16 +188,6 @@ struct Cause {
     alone: bool,
 }
 
-/// An edge with its cause.
-#[derive(Debug, Clone, Copy)]
-struct Caused {
-    before: (u32, u8),
-    after: (u32, u8),
-    cause: Cause,
-    /// The place of a further edge between the same channels; NONE: there is none.
-    more: u32,
-}
-
 /// The edge between two channels that was added last: its place, its virtual channels, and
 /// [`Cause::alone`]. Mostly there is no other, and nothing else is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +208,9 @@ pub(crate) struct Edges {
     /// By channel: its number among those that enter its switch.
     number: Vec<u32>,
     last: Vec<Last>,
-    known: Vec<Caused>,
+    known: Vec<Edge>,
+    /// By edge: the place of a further one between the same channels; NONE: there is none.
+    more: Vec<u32>,
     /// By what is held and what is waited for: the source and the destination.
     first_free: FxHashMap<Wait, (u32, u32)>,
     /// By place of an entry, a bit: whether its edges were added.
@@ -297,20 +314,18 @@ impl Edges {
     /// Of all that cause it, the packet with the least destination and then source is kept.
     #[inline]
     pub fn add_least(&mut self, held: Hop, next: Hop, (source, destination): (u32, u32)) {
-        let cause = Cause { source, destination, alone: true };
         let turn = self.first[next.channel as usize] + self.number[held.channel as usize] as usize;
         let mut place = self.last[turn].place;
         while let Some(known) = self.known.get_mut(place as usize) {
             if (known.before.1, known.after.1) == (held.vc, next.vc) {
-                let Cause { source: other, destination: to, .. } = known.cause;
-                if (destination, source) < (to, other) {
-                    known.cause = cause;
+                if (destination, source) < (known.destination, known.source) {
+                    (known.source, known.destination) = (source, destination);
                 }
                 return;
             }
-            place = known.more;
+            place = self.more[place as usize];
         }
-        self.add_behind(turn, held, next, cause);
+        self.add_behind(turn, held, next, Cause { source, destination, alone: true });
     }
 
     #[inline]
@@ -329,32 +344,29 @@ impl Edges {
         let mut place = self.last[turn].place;
         while let Some(known) = self.known.get_mut(place as usize) {
             if (known.before.1, known.after.1) == vcs {
-                if cause.alone && !known.cause.alone {
-                    known.cause = cause;
+                if cause.alone && !known.alone {
+                    let Cause { source, destination, alone } = cause;
+                    *known = Edge { source, destination, alone, ..*known };
                     let last = &mut self.last[turn];
                     last.alone |= last.place == place;
                 }
                 return;
             }
-            place = known.more;
+            place = self.more[place as usize];
         }
         let more = self.last[turn].place;
         let (before, after) = ((held.channel, held.vc), (next.channel, next.vc));
-        self.last[turn] = Last { place: self.known.len() as u32, vcs, alone: cause.alone };
-        self.known.push(Caused { before, after, cause, more });
+        let Cause { source, destination, alone } = cause;
+        self.last[turn] = Last { place: self.known.len() as u32, vcs, alone };
+        self.known.push(Edge { before, after, source, destination, alone });
+        self.more.push(more);
     }
 
     /// Adds all to `found`, sorted.
-    pub fn report(self, found: &mut Found) {
-        let edge = |of: &Caused| Edge {
-            before: of.before,
-            after: of.after,
-            source: of.cause.source,
-            destination: of.cause.destination,
-            alone: of.cause.alone,
-        };
-        found.edges = self.known.iter().map(edge).collect();
-        found.edges.sort_unstable_by_key(|edge| (edge.before, edge.after));
+    pub fn report(mut self, fabric: &Fabric, found: &mut Found) {
+        self.sort(fabric);
+        self.known.shrink_to_fit();
+        found.edges = self.known;
         found.first_free = self
             .first_free
             .into_iter()
@@ -366,5 +378,103 @@ impl Edges {
             })
             .collect();
         found.first_free.sort_by(|a, b| (a.before, &a.after).cmp(&(b.before, &b.after)));
+    }
+
+    /// Sorts the edges in their place: large fabrics have millions of them.
+    fn sort(&mut self, fabric: &Fabric) {
+        let mut leaving = vec![Vec::new(); fabric.switches()];
+        for channel in 0..fabric.channels() {
+            leaving[fabric.leaves(channel as u32).0 as usize].push(channel);
+        }
+        // By edge: where it is to be.
+        let mut target = std::mem::take(&mut self.more);
+        let mut count = 0;
+        let mut chain = Vec::new();
+        for held in 0..fabric.channels() {
+            let first = count;
+            for &next in &leaving[fabric.enters(held as u32).0 as usize] {
+                let mut place = self.last[self.first[next] + self.number[held] as usize].place;
+                while place != NONE {
+                    chain.push(place);
+                    place = target[place as usize];
+                }
+            }
+            // Edges of one virtual channel, as most are, are in order.
+            let key = |&place: &u32| {
+                let Edge { before, after, .. } = self.known[place as usize];
+                (before, after)
+            };
+            if !chain.is_sorted_by_key(key) {
+                chain.sort_unstable_by_key(key);
+            }
+            count += chain.len() as u32;
+            for (place, to) in chain.drain(..).zip(first..) {
+                target[place as usize] = to;
+            }
+        }
+        for place in 0..target.len() {
+            while target[place] as usize != place {
+                let to = target[place] as usize;
+                self.known.swap(place, to);
+                target.swap(place, to);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring of three switches in one direction.
+    fn ring() -> Fabric {
+        let leaves = (0..3).map(|at| (at, 1)).collect();
+        Fabric::new(3, leaves, (0..3).map(|at| ((at + 1) % 3, 2)).collect(), &[(0, 3)])
+    }
+
+    fn hop(channel: u32, vc: u8) -> Hop {
+        Hop { channel, label: 0, vc }
+    }
+
+    fn edges(all: &[((u32, u8), (u32, u8))]) -> Edges {
+        let mut edges = Edges::new(&ring());
+        for (&(before, after), source) in all.iter().zip(0..) {
+            edges.add_least(hop(before.0, before.1), hop(after.0, after.1), (source, 0));
+        }
+        edges
+    }
+
+    fn shown(edges: Edges) -> Found {
+        let mut found = Found { loads: vec![0.0; 3], ..Found::default() };
+        edges.report(&ring(), &mut found);
+        found
+    }
+
+    #[test]
+    fn edges_are_sorted_by_channel_and_then_by_virtual_channel() {
+        let all = [
+            ((2, 1), (0, 1)),
+            ((0, 1), (1, 0)),
+            ((2, 0), (0, 1)),
+            ((1, 0), (2, 0)),
+            ((0, 0), (1, 1)),
+            ((2, 0), (0, 0)),
+        ];
+        let found = shown(edges(&all));
+        let mut expected: Vec<_> = all.iter().zip(0..).map(|(&(a, b), of)| (a, b, of)).collect();
+        expected.sort_unstable();
+        let ends = |edge: &Edge| (edge.before, edge.after, edge.source);
+        assert_eq!(found.edges.iter().map(ends).collect::<Vec<_>>(), expected);
+        assert_eq!(found.vcs(), [0, 1]);
+    }
+
+    #[test]
+    fn edges_close_a_cycle_if_virtual_channels_wait_together() {
+        let chain = [((0, 0), (1, 0)), ((1, 0), (2, 0)), ((2, 0), (0, 1)), ((0, 1), (1, 1))];
+        let found = shown(edges(&chain));
+        assert!(found.is_acyclic(&[0, 1]));
+        assert!(!found.is_acyclic(&[0, 0]));
+        assert!(!found.is_acyclic(&[0]), "virtual channel 1 has no class");
+        assert!(shown(edges(&[])).is_acyclic(&[]));
     }
 }

@@ -151,25 +151,36 @@ pub fn is_acyclic(nodes: usize, before: &[i32], after: &[i32]) -> Result<bool, M
     long("after", after.len(), before.len())?;
     within("before", before, nodes)?;
     within("after", after, nodes)?;
-    Ok(closes_none(nodes, before, after, &vec![true; before.len()]))
+    Ok(closes_none(nodes, || as_pairs(before, after)))
 }
 
-pub(crate) fn closes_none(nodes: usize, before: &[i32], after: &[i32], taken: &[bool]) -> bool {
-    let edges = || (0..before.len()).filter(|&i| taken[i]);
+/// Edges as pairs.
+pub(crate) fn as_pairs<'a>(
+    before: &'a [i32],
+    after: &'a [i32],
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    before.iter().zip(after).map(|(&before, &after)| (before as usize, after as usize))
+}
+
+/// Whether `edges` between `nodes` close no cycle. They are asked for twice.
+pub fn closes_none<I: Iterator<Item = (usize, usize)>>(
+    nodes: usize,
+    edges: impl Fn() -> I,
+) -> bool {
     let mut first = vec![0u32; nodes + 1];
     let mut entering = vec![0u32; nodes];
-    for i in edges() {
-        first[before[i] as usize + 1] += 1;
-        entering[after[i] as usize] += 1;
+    for (before, after) in edges() {
+        first[before + 1] += 1;
+        entering[after] += 1;
     }
     for n in 0..nodes {
         first[n + 1] += first[n];
     }
     let mut next = first.clone();
     let mut targets = vec![0u32; first[nodes] as usize];
-    for i in edges() {
-        let at = &mut next[before[i] as usize];
-        targets[*at as usize] = after[i] as u32;
+    for (before, after) in edges() {
+        let at = &mut next[before];
+        targets[*at as usize] = after as u32;
         *at += 1;
     }
     let mut free: Vec<u32> = (0..nodes as u32).filter(|&n| entering[n as usize] == 0).collect();
@@ -204,10 +215,11 @@ pub fn grow(
     within("before", before, nodes)?;
     within("after", after, nodes)?;
     within("order", order, before.len())?;
-    if closes_none(nodes, before, after, &vec![true; before.len()]) {
+    if closes_none(nodes, || as_pairs(before, after)) {
         return Ok(vec![true; before.len()]);
     }
-    if !closes_none(nodes, before, after, given) {
+    let are_given = || as_pairs(before, after).zip(given).filter(|(_, &given)| given);
+    if !closes_none(nodes, || are_given().map(|(edge, _)| edge)) {
         return Err(Malformed("the given edges close a cycle".into()));
     }
     let edge = |i: usize| (before[i] as u32, after[i] as u32);
@@ -243,7 +255,8 @@ mod tests {
         let after: Vec<i32> = pairs.iter().map(|p| p.1).collect();
         let order: Vec<i32> = (0..42).map(|i| (i * 11) % 42).collect();
         let taken = grow(7, &before, &after, &order, &[false; 42]).expect("sound");
-        assert!(closes_none(7, &before, &after, &taken));
+        let kept = || as_pairs(&before, &after).zip(&taken).filter(|(_, &taken)| taken);
+        assert!(closes_none(7, || kept().map(|(edge, _)| edge)));
         assert_eq!(taken.iter().filter(|&&t| t).count(), 21);
     }
 

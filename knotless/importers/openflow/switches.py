@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed as printed
@@ -171,7 +169,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         else:
             findings.unclear(problem)
             unread_text.add(problem)
-    if len(np.unique(state.dependencies[:, [1, 3]])) > 1:
+    if len(state.priorities) > 1:
         findings.doubt("whether links pause each priority alone (PFC): PAUSE is assumed")
     return RulesFabric(
         fabric=fabric,

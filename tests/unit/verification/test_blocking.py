@@ -7,8 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotless.routing.graphs.dependencies import Edges, find_cycle
-from knotless.verification.dependencies import Wait, blocking_steps, removal_order
+from knotless.base.flow_control import FlowControl
+from knotless.forwarding.from_plan import state_of_plan
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.graphs.dependencies import Edges, find_cycle, merged, waiting
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.dependencies import (
+    Wait,
+    blocking_steps,
+    edges_of,
+    judge,
+    removal_order,
+)
 from tests.support.reference import greatest_blocking_set
 
 NODES = 9
@@ -55,3 +66,21 @@ def test_without_several_it_is_the_rule_of_cycles(edges: list[tuple[int, int]]) 
     assert [step.holds for step in blocking_steps(rows, [])] == cycle
     held = set(rows[:, 0].tolist())
     assert (set(removal_order(rows, [])) == held) is (not cycle)
+
+
+@pytest.mark.parametrize("control", ["pause", "pfc", "none"])
+@pytest.mark.parametrize(
+    ("spec", "engine"),
+    [("torus,5,5", "dor"), ("ring,6", "minimal"), ("fattree3,4", "fattree"), ("mesh,3,3", "lash")],
+)
+def test_the_core_finds_a_cycle_if_there_is_one(spec: str, engine: str, control: str) -> None:
+    state = state_of_plan(make_plan(load(spec), engine))
+    links = FlowControl(control).switch_links
+    cycle = find_cycle(waiting(edges_of(state), FlowControl(control)))
+    classes = merged(np.arange(VCS_PER_CHANNEL), links).tolist()
+    if links.pauses:
+        assert state.core.is_acyclic(classes) == (not cycle)
+    judged = judge(state, FlowControl(control))
+    assert (judged.cycle, len(judged.witnesses)) == (cycle, len(cycle))
+    columns = state.dependencies[:, [1, 3]]
+    assert state.priorities == {*np.unique(columns).tolist()}

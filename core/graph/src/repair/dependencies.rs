@@ -1,6 +1,6 @@
 //! The dependencies between virtual channels, to which a repair adds without closing a cycle.
 
-use crate::acyclic::{closes_none, Growing};
+use crate::acyclic::{as_pairs, closes_none, Growing};
 use crate::channels::Channels;
 use crate::limits::PRIORITIES;
 use crate::repair::Kept;
@@ -83,7 +83,7 @@ impl<'a> Turns<'a> {
         let (before, after): (Vec<i32>, Vec<i32>) = (self.each(set))
             .map(|(a, b)| (node(a, by_channel) as i32, node(b, by_channel) as i32))
             .unzip();
-        closes_none(self.nodes(), &before, &after, &vec![true; before.len()])
+        closes_none(self.nodes(), || as_pairs(&before, &after))
     }
 
     fn nodes(&self) -> usize {

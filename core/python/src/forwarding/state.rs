@@ -43,7 +43,7 @@ impl PyState {
     /// Explores what hosts can send.
     pub fn explored(
         mut state: State,
-        behaviour: &mut impl Behaviour,
+        behaviour: &mut (impl Behaviour + Send),
         members: &[Vec<bool>],
     ) -> Self {
         let found = explore(&mut state, behaviour, members);
@@ -142,6 +142,15 @@ impl PyState {
         };
         let flat: Vec<i64> = self.found.edges.iter().flat_map(columns).collect();
         flat.into_pyarray(py).reshape([self.found.edges.len(), 6])
+    }
+
+    #[getter]
+    fn vcs(&self) -> Vec<u8> {
+        self.found.vcs()
+    }
+
+    fn is_acyclic(&self, py: Python<'_>, classes: Vec<u8>) -> bool {
+        py.detach(|| self.found.is_acyclic(&classes))
     }
 
     #[getter]
