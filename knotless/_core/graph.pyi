@@ -62,8 +62,11 @@ class Channels:
     def flood(self, root: int, parent: Ints, level: Ints) -> Ints:
         """Return (sources, switches): the channel through which a flood enters each switch."""
 
-    def up_then_down(self, rises: Mask, falls: Mask) -> Ints:
-        """Return (sources, switches): the same, with paths that first go up, then down."""
+    def up_then_down(self, rises: Mask, falls: Mask, sources: Mask) -> Ints:
+        """Return (switches, switches): the same, with paths that first go up, then down.
+
+        Only ``sources`` have trees.
+        """
 
     def phase_trees(
         self, kind: Ints, following: Ints, priority: NDArray[np.uint8]

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::error::{long, Malformed};
-use crate::next_hops::{ByColumn, NextHops};
+use crate::next_hops::{refuse_wider, ByColumn, NextHops};
+use crate::parallel;
 use crate::states::{Search, StateGraph};
 
 /// Numbers grow no larger: further digits are 0.
@@ -61,13 +62,35 @@ pub fn tables(
     if level.iter().any(|&level| level < 0) || number.iter().any(|&number| number < 0) {
         return Err(Malformed("a level or number is below 0".into()).into());
     }
-    let mut walks = Walks::new(graph, level);
-    let ways = Ways::new(&mut walks, receives);
+    let at = |&state: &i32| level[graph.switch[state as usize] as usize];
+    let ends = graph.tail.iter().zip(&graph.head);
+    let rises: Vec<bool> = ends.map(|(tail, head)| at(head) > at(tail)).collect();
+    let ways = Ways::new(&mut Walks::new(graph, &rises), level, receives);
     let tables = if ways.is_choice { tables } else { 1 };
     let destinations: Vec<usize> =
         (0..switches).filter(|&destination| receives[destination]).collect();
+    refuse_wider(destinations.len())?;
+    let threads = parallel::threads();
+    let shares = parallel::shares(threads, destinations.len());
+    let start = || Walks::new(graph, &rises);
+    let made = parallel::by_part(threads, shares.len(), start, |walks, part| {
+        let destinations = &destinations[shares[part].clone()];
+        columns(walks, &ways, (level, number, receives), destinations, tables)
+    });
+    Ok(ByColumn::joined(made.into_iter().collect::<Result<_, _>>()?))
+}
+
+/// The columns of some destinations.
+fn columns(
+    walks: &mut Walks<'_>,
+    ways: &Ways,
+    (level, number, receives): (&[i32], &[i64], &[bool]),
+    destinations: &[usize],
+    tables: usize,
+) -> Result<ByColumn, Refusal> {
+    let (graph, switches) = (walks.graph, level.len());
     let mut columns = ByColumn::new(tables, switches, destinations.len())?;
-    for &destination in &destinations {
+    for &destination in destinations {
         walks.search.towards(graph, destination);
         for switch in 0..switches {
             walks.leave(switch);
@@ -97,26 +120,22 @@ pub fn tables(
         }
         columns.end_column();
     }
-    Ok(columns.finished())
+    Ok(columns)
 }
 
 /// Shortest walks to one destination after another.
 struct Walks<'a> {
     graph: &'a StateGraph,
-    level: &'a [i32],
     /// Whether each edge leads to a higher level.
-    rises: Vec<bool>,
+    rises: &'a [bool],
     search: Search,
     /// The edges that [`Self::leave`] has found last.
     edges: Vec<usize>,
 }
 
 impl<'a> Walks<'a> {
-    fn new(graph: &'a StateGraph, level: &'a [i32]) -> Self {
-        let at = |&state: &i32| level[graph.switch[state as usize] as usize];
-        let ends = graph.tail.iter().zip(&graph.head);
-        let rises = ends.map(|(tail, head)| at(head) > at(tail)).collect();
-        Self { graph, level, rises, search: Search::new(graph), edges: Vec::new() }
+    fn new(graph: &'a StateGraph, rises: &'a [bool]) -> Self {
+        Self { graph, rises, search: Search::new(graph), edges: Vec::new() }
     }
 
     /// Sets `edges` to those of shortest walks that leave the start of a switch.
@@ -137,8 +156,8 @@ struct Ways {
 }
 
 impl Ways {
-    fn new(walks: &mut Walks<'_>, receives: &[bool]) -> Self {
-        let (graph, level) = (walks.graph, walks.level);
+    fn new(walks: &mut Walks<'_>, level: &[i32], receives: &[bool]) -> Self {
+        let graph = walks.graph;
         let levels = level.iter().max().map_or(0, |&top| top as usize + 1);
         // The most edges up that a switch of each level has: no more are on shortest walks.
         let mut possible = vec![1; levels];

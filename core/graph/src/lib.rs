@@ -19,6 +19,7 @@ mod layers;
 pub mod limits;
 pub mod next_hops;
 mod order;
+pub mod parallel;
 pub mod repair;
 mod rows;
 pub mod shortest;

@@ -211,6 +211,38 @@ impl ByColumn {
         self.column += 1;
     }
 
+    /// The next hops of several parts, one after the other: those that one part of all columns has.
+    pub(crate) fn joined(mut parts: Vec<Self>) -> NextHops {
+        if parts.len() == 1 {
+            return parts.remove(0).finished();
+        }
+        debug_assert!(parts.iter().all(|part| part.column == part.width), "all columns are made");
+        let (tables, switches) =
+            parts.first().map_or((0, 0), |part| (part.tables, part.of_switch.len()));
+        let width = parts.iter().map(|part| part.width).sum();
+        let mut class = Vec::with_capacity(switches * width);
+        let (mut first, mut hops) = (vec![0], Vec::new());
+        for switch in 0..switches {
+            let mut known: FxHashMap<&[i32], u16> = FxHashMap::default();
+            for part in &parts {
+                let of_part = &part.of_switch[switch];
+                let number = |number: usize| {
+                    let of_class = &of_part.hops[number * tables..][..tables];
+                    let next = known.len() as u16;
+                    *known.entry(of_class).or_insert_with(|| {
+                        hops.extend(of_class);
+                        next
+                    })
+                };
+                let numbers: Vec<u16> = (0..of_part.numbers.len()).map(number).collect();
+                let of_part = &part.class[switch * part.width..][..part.width];
+                class.extend(of_part.iter().map(|&of| numbers[usize::from(of)]));
+            }
+            first.push(first[switch] + known.len() as u32);
+        }
+        NextHops { tables, switches, width, class, first, hops }
+    }
+
     /// The next hops, when all columns have ended.
     pub(crate) fn finished(self) -> NextHops {
         debug_assert_eq!(self.column, self.width, "all columns are made");
@@ -225,7 +257,7 @@ impl ByColumn {
 }
 
 /// Refuses so many columns that a switch could have more classes than can be numbered.
-fn refuse_wider(width: usize) -> Result<(), Malformed> {
+pub(crate) fn refuse_wider(width: usize) -> Result<(), Malformed> {
     if width <= 1 << u16::BITS {
         return Ok(());
     }
@@ -262,6 +294,26 @@ mod tests {
             by_column.end_column();
         }
         assert_eq!(Ok(by_column.finished()), NextHops::from_array(&HOPS, (2, 3, 4)));
+    }
+
+    #[test]
+    fn parts_joined_are_what_one_is() {
+        for widths in [vec![4], vec![1, 3], vec![2, 0, 2], vec![1; 4]] {
+            let mut column = 0;
+            let part = |&width: &usize| {
+                let mut part = ByColumn::new(2, 3, width).expect("it fits");
+                for column in (column..).take(width) {
+                    for (switch, table) in (0..3).flat_map(|switch| [(switch, 0), (switch, 1)]) {
+                        part.at(switch)[table] = HOPS[(table * 3 + switch) * 4 + column];
+                    }
+                    part.end_column();
+                }
+                column += width;
+                part
+            };
+            let joined = ByColumn::joined(widths.iter().map(part).collect());
+            assert_eq!(Ok(joined), NextHops::from_array(&HOPS, (2, 3, 4)));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::channels::Channels;
 use crate::error::{long, within, Malformed};
+use crate::parallel;
 use crate::states::Grouped;
 
 /// The breadth-first tree from `roots`; of several channels to a switch at one level, the lowest
@@ -125,22 +126,26 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// A broadcast tree for each switch: to all that `rises` leads to, then by `falls` everywhere.
+/// A broadcast tree for each of `sources`: to all that `rises` leads to, then by `falls` everywhere.
 ///
 /// Entry `[u][v]` is the channel that enters v, the lowest of those that come first; -1 where
-/// no way up and down leads there.
+/// no way up and down leads there, or u is no source.
 pub fn up_then_down(
     channels: &Channels,
     rises: &[bool],
     falls: &[bool],
+    sources: &[bool],
 ) -> Result<Vec<i32>, Malformed> {
     long("rises", rises.len(), channels.count())?;
     long("falls", falls.len(), channels.count())?;
     let count = channels.switches();
+    long("sources", sources.len(), count)?;
     let mut trees = vec![-1; count * count];
-    let mut reached = vec![false; count];
-    for (source, tree) in trees.chunks_exact_mut(count.max(1)).enumerate() {
-        reached.fill(false);
+    parallel::for_each_row(parallel::threads(), &mut trees, count, |source, tree| {
+        if !sources[source] {
+            return;
+        }
+        let mut reached = vec![false; count];
         reached[source] = true;
         let mut all = vec![source];
         for usable in [rises, falls] {
@@ -168,7 +173,7 @@ pub fn up_then_down(
                 frontier = fresh;
             }
         }
-    }
+    });
     Ok(trees)
 }
 
@@ -301,8 +306,10 @@ mod tests {
         let channels = triangle();
         let rises = channels.rises(&[0; 3]).expect("sound");
         let falls: Vec<bool> = rises.iter().map(|up| !up).collect();
-        let trees = up_then_down(&channels, &rises, &falls).expect("sound");
+        let trees = up_then_down(&channels, &rises, &falls, &[true; 3]).expect("sound");
         assert_eq!(trees, [-1, 0, 1, 2, -1, 1, 4, 5, -1]);
+        let trees = up_then_down(&channels, &rises, &falls, &[false, true, false]).expect("sound");
+        assert_eq!(trees, [-1, -1, -1, 2, -1, 1, -1, -1, -1], "other switches are no sources");
     }
 
     #[test]

@@ -44,7 +44,7 @@ def route(task: Task) -> Routes:
     falls = level[channels.head] < level[channels.tail]
     next_hop = _tables(task, level, up_down_graph(channels, rises, falls))
     rows = rows_in(task, len(next_hop))
-    trees = channels.core.up_then_down(rises, falls)
+    trees = channels.core.up_then_down(rises, falls, task.receivers > 0)
     none = np.zeros(trees.shape, dtype=np.uint8)
     first = np.zeros((len(next_hop), len(level)), dtype=np.uint8)
     return TableRoutes(

@@ -79,7 +79,7 @@ def _by_tree_levels(task: Task, level: Ints) -> tuple[StateGraph, Ints] | None:
     graph = up_down_graph(channels, rises)
     if not all_connected(task, graph):
         return None
-    return graph, channels.core.up_then_down(rises, ~rises)
+    return graph, channels.core.up_then_down(rises, ~rises, task.receivers > 0)
 
 
 def _from_root(task: Task) -> tuple[StateGraph, Ints]:

@@ -25,12 +25,10 @@ mod turns;
 mod view;
 mod vlans;
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use admission::{Admission, Stop, NEVER};
 use floods::Floods;
 use forward::HostsDiffer;
+use graph::parallel::{by_part, threads};
 use listing::Listings;
 use rules::{Rule, Rules, FORWARD, OUTPUT};
 pub use sources::Sources;
@@ -152,31 +150,12 @@ impl Task<'_> {
             }
             Ok(rules)
         };
-        // Switches are independent of each other: each thread takes the next few.
+        // Switches are independent of each other.
         let switches: Vec<(u32, &Ports)> = (0..).zip(&self.ports).collect();
         let parts: Vec<&[(u32, &Ports)]> = switches.chunks(SWITCHES_AT_A_TIME).collect();
-        let next = AtomicUsize::new(0);
-        let take = || {
-            let (mut minimiser, mut made) = (Minimiser::default(), Vec::new());
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(part) = parts.get(number) else { return made };
-                made.push((number, add(part, &mut minimiser)));
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut made = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (1..threads.min(parts.len())).map(|_| scope.spawn(take)).collect();
-            let mut made = take();
-            for thread in threads {
-                made.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            made
-        });
-        made.sort_by_key(|&(number, _)| number);
+        let add = |minimiser: &mut Minimiser, part: usize| add(parts[part], minimiser);
         let mut rules = Rules::default();
-        for (_, part) in made {
+        for part in by_part(threads(), parts.len(), Minimiser::default, add) {
             rules.append(&part?);
         }
         Ok(rules)

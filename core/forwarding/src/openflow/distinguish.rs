@@ -1,9 +1,9 @@
 //! What the rules of switches distinguish: sources, and classes of destinations.
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use graph::parallel::by_part;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::Classifier;
@@ -252,43 +252,31 @@ pub fn classes(
             Mutex::new(Some(Matched { addresses, types, sources }))
         });
     let each: Vec<Mutex<Option<Matched<'_>>>> = each.collect();
-    // Switches are independent of each other: each thread takes the next few.
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let (mut own, mut is_own_at) = (Vec::new(), vec![NO_SWITCH; destinations.len()]);
-        let groups = numbering.groups.members.len();
-        // The classes of the groups at each of a few switches. They are written to the rows at once:
-        // to write one switch after another would be a cache miss for each class.
-        let mut block = vec![0; SWITCHES_AT_A_TIME * row_length(groups)];
-        loop {
-            let first = next.fetch_add(SWITCHES_AT_A_TIME, Ordering::Relaxed);
-            if first >= count {
-                return Ok(own);
-            }
-            let part = each.iter().enumerate().skip(first).take(SWITCHES_AT_A_TIME);
-            block.fill(0);
-            for ((at, matched), of_groups) in part.zip(block.chunks_exact_mut(row_length(groups))) {
-                let matched = matched.lock().unwrap_or_else(PoisonError::into_inner).take();
-                if let Some(matched) = matched {
-                    numbering.number(at as u32, matched, &mut is_own_at, &mut own, of_groups)?;
-                }
-            }
-            for (group, row) in numbering.rows.chunks_exact(row_length(count)).enumerate() {
-                let part = row[..count].iter().skip(first).take(SWITCHES_AT_A_TIME);
-                for (class, of_groups) in part.zip(block.chunks_exact(row_length(groups))) {
-                    class.store(of_groups[group], Ordering::Relaxed);
-                }
+    let groups = numbering.groups.members.len();
+    // The classes of the groups at each of a few switches. They are written to the rows at once: to
+    // write one switch after another would be a cache miss for each class.
+    let block = || vec![0; SWITCHES_AT_A_TIME * row_length(groups)];
+    let start = || (vec![NO_SWITCH; destinations.len()], block());
+    // Switches are independent of each other.
+    let parts = count.div_ceil(SWITCHES_AT_A_TIME);
+    let found = by_part(threads, parts, start, |(is_own_at, block), part| {
+        let first = part * SWITCHES_AT_A_TIME;
+        let part = each.iter().enumerate().skip(first).take(SWITCHES_AT_A_TIME);
+        let mut own = Vec::new();
+        block.fill(0);
+        for ((at, matched), of_groups) in part.zip(block.chunks_exact_mut(row_length(groups))) {
+            let matched = matched.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(matched) = matched {
+                numbering.number(at as u32, matched, is_own_at, &mut own, of_groups)?;
             }
         }
-    };
-    let more = threads.min(count.div_ceil(SWITCHES_AT_A_TIME));
-    let found = std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..more).map(|_| scope.spawn(take)).collect();
-        let mut found = vec![take()];
-        for thread in threads {
-            found.push(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        for (group, row) in numbering.rows.chunks_exact(row_length(count)).enumerate() {
+            let part = row[..count].iter().skip(first).take(SWITCHES_AT_A_TIME);
+            for (class, of_groups) in part.zip(block.chunks_exact(row_length(groups))) {
+                class.store(of_groups[group], Ordering::Relaxed);
+            }
         }
-        found
+        Ok(own)
     });
     let mut own: Vec<Option<(u32, u16)>> = vec![None; destinations.len()];
     for part in found {

@@ -88,9 +88,10 @@ impl PyChannels {
         py: Python<'py>,
         rises: Mask<'_>,
         falls: Mask<'_>,
+        sources: Mask<'_>,
     ) -> PyResult<Matrix<'py, i32>> {
-        let (rises, falls) = (rises.as_slice()?, falls.as_slice()?);
-        let trees = py.detach(|| trees::up_then_down(&self.0, rises, falls));
+        let (rises, falls, sources) = (rises.as_slice()?, falls.as_slice()?, sources.as_slice()?);
+        let trees = py.detach(|| trees::up_then_down(&self.0, rises, falls, sources));
         square(py, trees.map_err(refused)?, self.0.switches())
     }
 
