@@ -170,11 +170,21 @@ class Fabric:
     grid: Grid | None = None
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
     family: FamilyMember | None = field(default=None, init=False, compare=False, repr=False)
+    is_numbered: bool = field(default=False, init=False, compare=False, repr=False)
 
     def with_family(self, family: FamilyMember | None) -> Self:
         """Return a copy that belongs to ``family``, or to none."""
         copy = replace(self)
         object.__setattr__(copy, "family", family)
+        return copy
+
+    def as_numbered(self) -> Self:
+        """Return a copy whose names, addresses and ports are known to be distinct and valid.
+
+        All its links have the same rate and delay. Further copies do not say this of themselves.
+        """
+        copy = replace(self)
+        object.__setattr__(copy, "is_numbered", True)
         return copy
 
     def with_notes(self, notes: Iterable[str]) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from knotless.base.errors import SpecError
 from knotless.topologies.fabric import (
@@ -19,9 +20,11 @@ from knotless.topologies.fabric import (
     Switch,
 )
 from knotless.topologies.numbering import (
+    CODE_BITS,
     MAX_HOSTS,
     MAX_HOSTS_PER_SWITCH,
     MAX_LINKS,
+    MAX_PORT,
     MAX_SWITCHES,
     codes,
     host_ip,
@@ -125,8 +128,7 @@ class Family:
     positions: Callable[[FamilyMember], Sequence[Point]] | None = None
 
 
-@dataclass(frozen=True)
-class Cable:
+class Cable(NamedTuple):
     """A link whose ports are not yet numbered.
 
     Attributes
@@ -262,7 +264,11 @@ def assemble(
         )
         for c in ordered
     )
-    return Fabric(request.name, switches, tuple(hosts), links, grid)
+    fabric = Fabric(request.name, switches, tuple(hosts), links, grid)
+    # Places and cables may be those of a user's family.
+    is_valid = len({*code}) == len(code) and all(0 <= number < 1 << CODE_BITS for number in code)
+    is_valid &= max(map(max, ports), default=0) <= MAX_PORT
+    return fabric.as_numbered() if is_valid else fabric
 
 
 def _check_cables(spec: str, switches: int, cables: Sequence[object]) -> None:

@@ -68,7 +68,7 @@ def host_ip(number: int, port: int) -> str:
 
 def mac_text(value: int) -> str:
     """Format a 48-bit integer as ``aa:bb:cc:dd:ee:ff``."""
-    return ":".join(f"{value >> shift & 0xFF:02x}" for shift in range(40, -8, -8))
+    return (value & (1 << 48) - 1).to_bytes(6, "big").hex(":")
 
 
 def mac_value(text: str) -> int:

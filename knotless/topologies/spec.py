@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 from knotless.base.errors import SpecError
+from knotless.base.memory import collector_paused
 from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import DEFAULT_RATE_MBPS, Fabric, FamilyMember
 from knotless.topologies.family import Family, Request
@@ -21,6 +21,7 @@ WITHOUT = " without "
 """What follows in a name is what a fabric lacks."""
 
 
+@collector_paused()
 def build(spec: str) -> Fabric:
     """Return the fabric that ``spec`` describes.
 
@@ -63,10 +64,20 @@ def with_family_of_name(fabric: Fabric) -> Fabric:
     A fabric whose name is a spec belongs to the family of the spec if its switches, hosts and links
     equal those that the spec describes; rates, delays and addresses are ignored.
     """
+    built = built_of_name(fabric.name)
+    return fabric if built is None else with_family_of(fabric, built)
+
+
+def built_of_name(name: str) -> Fabric | None:
+    """Return the fabric whose spec is the ``name`` of another; None if it is no spec."""
     try:
-        built = build(fabric.name)
+        return build(name)
     except SpecError:
-        return fabric
+        return None
+
+
+def with_family_of(fabric: Fabric, built: Fabric) -> Fabric:
+    """Return a ``fabric`` with the family of the one ``built`` of its name, if they are alike."""
     return fabric.with_family(built.family) if _bare(built) == _bare(fabric) else fabric
 
 
@@ -78,9 +89,8 @@ def member_and_numbers(fabric: Fabric) -> tuple[FamilyMember, list[int]] | None:
     """
     if fabric.family is not None:
         return fabric.family, list(range(len(fabric.switches)))
-    try:
-        built = build(fabric.name.partition(WITHOUT)[0])
-    except SpecError:
+    built = built_of_name(fabric.name.partition(WITHOUT)[0])
+    if built is None:
         return None
     links = {(link.a, link.a_port, link.b, link.b_port) for link in built.links}
     links |= {(b, b_port, a, a_port) for a, a_port, b, b_port in links}
@@ -94,7 +104,10 @@ def member_and_numbers(fabric: Fabric) -> tuple[FamilyMember, list[int]] | None:
 def _bare(fabric: Fabric) -> tuple[object, ...]:
     """Return the switches, host ports and links, without rates, delays and addresses."""
     hosts = [(host.name, host.switch, host.port) for host in fabric.hosts]
-    links = [replace(link, rate_mbps=0.0, delay_us=0.0) for link in fabric.links]
+    links = [
+        (link.a, link.a_port, link.b, link.b_port, link.jitter_us, link.loss)
+        for link in fabric.links
+    ]
     return fabric.switches, hosts, links
 
 

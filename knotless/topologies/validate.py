@@ -59,6 +59,19 @@ def validate(fabric: Fabric, *, whole: bool = True, united: bool = False) -> Non
         raise FabricError("a fabric needs at least one switch")
     if whole and not fabric.hosts:
         raise FabricError("a fabric needs at least one host")
+    if fabric.is_numbered:
+        lines: tuple[Host | Link, ...] = (*fabric.hosts[:1], *fabric.links[:1])
+        for line in lines:
+            _check_line(fabric.name, line)
+    else:
+        _check_parts(fabric, united=united)
+    _check_grid(fabric)
+    if whole:
+        _check_connected(fabric)
+    _check_hub(fabric)
+
+
+def _check_parts(fabric: Fabric, *, united: bool) -> None:
     _check_names(fabric)
     _check_dpids(fabric)
     for host in fabric.hosts:
@@ -67,10 +80,6 @@ def validate(fabric: Fabric, *, whole: bool = True, united: bool = False) -> Non
     for link in fabric.links:
         _check_link(fabric, link)
     _check_ports(fabric)
-    _check_grid(fabric)
-    if whole:
-        _check_connected(fabric)
-    _check_hub(fabric)
 
 
 def is_name(text: str) -> bool:

@@ -14,8 +14,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,7 +37,7 @@ from knotless.topologies.formats.graph_json import from_graph_json, is_graph
 from knotless.topologies.formats.graphml import from_graphml
 from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
 from knotless.topologies.formats.ibnetdiscover import looks_like as looks_like_ibnetdiscover
-from knotless.topologies.spec import with_family_of_name
+from knotless.topologies.spec import built_of_name, with_family_of, with_family_of_name
 from knotless.topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -195,7 +194,7 @@ def to_json(fabric: Fabric) -> dict[str, object]:
         "name": fabric.name,
         "switches": [_switch_values(switch) for switch in fabric.switches],
         "hosts": [_host_values(host) for host in fabric.hosts],
-        "links": [_without_defaults(asdict(link)) for link in fabric.links],
+        "links": [_without_defaults(vars(link)) for link in fabric.links],
     }
     if fabric.grid is not None:
         obj["grid"] = {"dims": list(fabric.grid.dims), "wrap": fabric.grid.wrap}
@@ -215,6 +214,10 @@ def from_json(obj: object, *, united: bool = False) -> Fabric:
     name = top.text("name")
     if not name.isprintable() or not 1 <= len(name) <= 200:
         raise FabricError("fabric: name must be 1 to 200 printable characters")
+    built = built_of_name(name)
+    # Mostly the file is one that we have written, and nothing of it is to be checked.
+    if built is not None and json.dumps(to_json(built)) == json.dumps(obj):
+        return built
     switches = [_switch(f"switches[{i}]", item) for i, item in enumerate(top.items("switches"))]
     if top.values.get("grid") is None:
         switches.sort(key=lambda switch: switch.dpid)
@@ -226,18 +229,18 @@ def from_json(obj: object, *, united: bool = False) -> Fabric:
         _grid(top.values["grid"]) if top.values.get("grid") is not None else None,
     )
     validate(fabric, united=united)
-    return with_family_of_name(fabric)
+    return fabric if built is None else with_family_of(fabric, built)
 
 
 def _switch_values(switch: Switch) -> dict[str, object]:
-    values = asdict(switch)
+    values = dict(vars(switch))
     if not switch.hub:
         del values["hub"]
     return values
 
 
 def _host_values(host: Host) -> dict[str, object]:
-    values = _without_defaults(asdict(host))
+    values = _without_defaults(vars(host))
     if not host.ip_invented:
         del values["ip_invented"]
     if host.server is None:
@@ -245,7 +248,7 @@ def _host_values(host: Host) -> dict[str, object]:
     return values
 
 
-def _without_defaults(values: dict[str, object]) -> dict[str, object]:
+def _without_defaults(values: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a link without the ones by which it does nothing to frames."""
     return {key: value for key, value in values.items() if value or key not in _FAULTS}
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from knotless.topologies import SpecError, load
+from knotless.topologies import FabricError, SpecError, load
 from knotless.topologies.family import Request, assemble, cables, join
 from knotless.topologies.numbering import codes
 from knotless.topologies.registry import families
 from knotless.topologies.spec import parse
+from knotless.topologies.validate import validate
 
 # spec, switches, hosts, links
 SIZES = [
@@ -64,6 +65,7 @@ SIZES = [
 def test_sizes(spec: str, switches: int, hosts: int, links: int) -> None:
     fabric = load(spec)
     assert (len(fabric.switches), len(fabric.hosts), len(fabric.links)) == (switches, hosts, links)
+    validate(fabric)  # part by part, which a fabric that a family has numbered is spared
     assert fabric.name == spec
 
 
@@ -166,3 +168,10 @@ def test_bad_specs_are_refused_in_one_line(spec: str, message: str) -> None:
 def test_cables_of_a_family_that_join_no_switches_are_named(wrong: Any, complaint: str) -> None:
     with pytest.raises(SpecError, match=complaint):
         assemble(Request("mine", ()), [1, 1], [*cables([(0, 1)]), wrong])
+
+
+def test_places_of_a_family_that_give_two_hosts_one_address_are_found() -> None:
+    places = [(0, 0), (2, 0), (0, 0)]
+    fabric = assemble(Request("mine", ()), [1, 1, 1], cables([(0, 1), (1, 2)]), places=places)
+    with pytest.raises(FabricError, match="h3: MAC 02:00:00:00:00:01 is already used by h1"):
+        validate(fabric)
