@@ -113,6 +113,9 @@ class Switch:
 
         Raises ValueError as :func:`parse_rules`.
         """
+    @staticmethod
+    def all_written(texts: Sequence[tuple[str, str]]) -> list[Switch | str]:
+        """Return the same of several switches, or the text of the error, by all processors."""
     @property
     def floods(self) -> bool:
         """Whether a rule or group sends to all ports of the switch: FLOOD or ALL."""

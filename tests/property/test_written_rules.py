@@ -137,3 +137,16 @@ def test_an_invalid_line_of_a_file_is_named(tmp_path: Path) -> None:
     file.write_text(file.read_text() + "table=300 actions=drop\n")
     with pytest.raises(RuleError, match="s2: flow line .*above the maximum"):
         read_dir(tmp_path)
+
+
+def test_rules_that_have_changed_since_they_were_read_are_not_mixed_with_others(
+    tmp_path: Path,
+) -> None:
+    fabric, rules = rules_of("ring,4", "updown")
+    write_dir(fabric, rules, tmp_path)
+    _, written = read_dir(tmp_path)
+    assert written["s1"] == rules["s1"]
+    file = tmp_path / "s2.flows"
+    file.write_text(file.read_text() + "priority=7 actions=drop\n")
+    with pytest.raises(RuleError, match="s2: the rules have changed since they were read"):
+        written["s2"]

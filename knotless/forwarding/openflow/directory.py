@@ -122,16 +122,13 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
             f"{folder}: {listed(others, 3)}: not rules of a switch in {FABRIC}, so nothing is"
             " judged; remove them, or write the rules to a new folder"
         )
-    rules = WrittenRules()
-    for switch in fabric.switches:
-        flows = _text(folder / f"{switch.name}.flows")
-        groups = _text(folder / f"{switch.name}.groups")
-        if flows is None:
-            continue
-        try:
-            rules.add(switch.name, flows, groups or "")
-        except RuleError as error:
-            raise error.within(str(folder / switch.name)) from None
+
+    def texts_of(name: str) -> tuple[str, str] | None:
+        flows, groups = (_text(folder / f"{name}{suffix}") for suffix in RULES)
+        return None if flows is None else (flows, groups or "")
+
+    rules = WrittenRules(folder, texts_of)
+    rules.add(switch.name for switch in fabric.switches)
     return fabric, rules
 
 

@@ -9,9 +9,12 @@ use forwarding::openflow::rule::{Action, Field, Frame, Rule};
 use forwarding::openflow::switch::Switch;
 use forwarding::openflow::tags::Tags;
 use forwarding::openflow::text::{self, Parsed};
+use forwarding::openflow::text_values::TextError;
+use graph::parallel::{by_part, threads};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
 
 use super::views::wrong;
@@ -103,6 +106,12 @@ pub struct PySwitch {
 }
 
 impl PySwitch {
+    /// The switch that has the rules and groups of two texts.
+    fn read(flows: &str, groups: &str) -> Result<Self, TextError> {
+        let Parsed { rules, groups } = text::parse(flows, groups)?;
+        Ok(Self::of(rules, groups, BTreeSet::new()))
+    }
+
     /// The switch that has these rules and groups; rules that cannot be followed are left out.
     fn of(
         mut rules: Vec<Rule>,
@@ -116,6 +125,13 @@ impl PySwitch {
         });
         Self { switch: Arc::new(Switch::new(rules, groups)), left_out }
     }
+}
+
+/// Rules that were read, or why they were not.
+#[derive(IntoPyObject)]
+pub enum Written {
+    Rules(PySwitch),
+    Fault(String),
 }
 
 impl From<Switch> for PySwitch {
@@ -151,11 +167,19 @@ impl PySwitch {
 
     #[staticmethod]
     fn written(py: Python<'_>, flows: &str, groups: &str) -> PyResult<Self> {
-        let read = py.detach(|| {
-            let Parsed { rules, groups } = text::parse(flows, groups)?;
-            Ok(Self::of(rules, groups, BTreeSet::new()))
-        });
-        read.map_err(wrong)
+        py.detach(|| Self::read(flows, groups)).map_err(wrong)
+    }
+
+    #[staticmethod]
+    fn all_written(py: Python<'_>, texts: Vec<(PyBackedStr, PyBackedStr)>) -> Vec<Written> {
+        let read = |(): &mut (), number: usize| {
+            let (flows, groups) = &texts[number];
+            match Self::read(flows, groups) {
+                Ok(switch) => Written::Rules(switch),
+                Err(error) => Written::Fault(error.to_string()),
+            }
+        };
+        py.detach(|| by_part(threads(), texts.len(), || (), read))
     }
 
     #[getter]
