@@ -4,29 +4,70 @@
 //! grows with the number of hops that lead to a destination, not with the lengths of all paths. Where
 //! switches have no choice, packets for many destinations are followed as one, too.
 
+use std::panic::resume_unwind;
+
+use graph::parallel::threads;
+
 use crate::flood::Floods;
 use crate::found::{Edges, Found};
 use crate::shared_paths::SharedPaths;
 use crate::state::{Behaviour, State};
-use crate::unicast::Unicasts;
+use crate::unicast::{Arrivals, Unicasts};
+
+/// From how many floods times switches on floods are followed on a thread of their own.
+const LARGE: usize = 1 << 18;
 
 /// Follows everything that hosts can send: unicasts, floods, what no host receives and, if
 /// [`State::sends_to_itself`], what comes back. Entries that are not filled yet are filled from
 /// `behaviour`. `members` are the receivers of each group by host; group 0 is all
 /// hosts.
-pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec<bool>]) -> Found {
+pub fn explore<B: Behaviour + Send>(
+    state: &mut State,
+    behaviour: &mut B,
+    members: &[Vec<bool>],
+) -> Found {
+    let is_large = state.floods.len() * state.fabric.switches() >= LARGE;
+    explore_on(if is_large { threads() } else { 1 }, state, behaviour, members)
+}
+
+fn explore_on<B: Behaviour + Send>(
+    threads: usize,
+    state: &mut State,
+    behaviour: &mut B,
+    members: &[Vec<bool>],
+) -> Found {
     let kept = if state.keeps_failing { state.fabric.hosts() } else { 0 };
-    let mut found = Found::empty(state, kept, 1 + members.len());
-    let mut edges = Edges::new(&state.fabric);
-    let shared = SharedPaths::new(state, behaviour).explore(&mut found);
-    let arrivals = match shared {
-        Some((arrivals, of_unicasts)) => {
-            edges = of_unicasts;
-            arrivals
+    let empty = |state: &State| Found::empty(state, kept, 1 + members.len());
+    let (mut found, mut edges) = (empty(state), Edges::new(&state.fabric));
+    // What hosts send with labels of their own takes much memory: such a state is not copied.
+    let is_divided = threads > 1 && state.first_labels.is_empty();
+    let fork = if is_divided { behaviour.fork() } else { None };
+    let (arrivals, floods) = std::thread::scope(|scope| {
+        let floods = fork.map(|mut behaviour| {
+            let mut state = state.clone();
+            scope.spawn(move || {
+                let (mut found, mut edges) = (empty(&state), Edges::new(&state.fabric));
+                let floods = Floods::new(&state, members);
+                floods.explore(&mut state, &mut behaviour, &mut edges, &mut found);
+                (state, behaviour, edges, found)
+            })
+        });
+        let arrivals = unicasts(state, behaviour, &mut edges, &mut found);
+        let join = |panic| resume_unwind(panic);
+        (arrivals, floods.map(|floods| floods.join().unwrap_or_else(join)))
+    });
+    let is_joined = floods.is_some_and(|(filled, fork, of_floods, shown)| {
+        let is_joined = behaviour.join(fork);
+        if is_joined {
+            state.absorb(&filled);
+            edges.absorb(of_floods);
+            found.take_floods(shown);
         }
-        None => Unicasts::new(state, behaviour, &mut edges, &mut found).explore(),
-    };
-    Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
+        is_joined
+    });
+    if !is_joined {
+        Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
+    }
     // Last: a dependency is better known by a packet for a host.
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned(&arrivals);
     if state.sends_to_itself {
@@ -36,6 +77,22 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     edges.report(&state.fabric, &mut found);
     found.round_loads();
     found
+}
+
+/// Follows what hosts send to each other. Returns where packets arrive, see [`Unicasts::explore`].
+fn unicasts(
+    state: &mut State,
+    behaviour: &mut impl Behaviour,
+    edges: &mut Edges,
+    found: &mut Found,
+) -> Arrivals {
+    match SharedPaths::new(state, behaviour).explore(found) {
+        Some((arrivals, of_unicasts)) => {
+            *edges = of_unicasts;
+            arrivals
+        }
+        None => Unicasts::new(state, behaviour, edges, found).explore(),
+    }
 }
 
 /// Follows what hosts send to some destinations, by unicasts, before and after `change` gives
@@ -63,12 +120,13 @@ pub fn explore_change<B: Behaviour>(
 mod tests {
     use super::*;
     use crate::fabric::Fabric;
-    use crate::state::{Choice, Hop, Unassigned, Unsupported};
+    use crate::state::{Choice, Flood, Hop, Step, Unassigned, Unsupported};
     use crate::unicast::Arrivals;
 
     const SIDE: u32 = 5;
     /// The hosts of each switch.
     const HOSTS: u32 = 3;
+    const FLOODS: usize = 7;
 
     /// What a switch does with some packets instead of what it should.
     #[derive(Clone, Copy, PartialEq)]
@@ -118,9 +176,14 @@ mod tests {
             destination: u32,
             out: &mut Vec<Hop>,
         ) -> Result<Choice, Unsupported> {
-            let (at, _) = fabric.enters(hop.channel);
-            if destination as usize >= fabric.hosts() {
-                return Ok(Choice::All);
+            let (at, in_port) = fabric.enters(hop.channel);
+            match destination as usize {
+                unassigned if unassigned == fabric.hosts() + FLOODS => return Ok(Choice::All),
+                flood if flood >= fabric.hosts() => {
+                    self.flood(fabric, (at, in_port.checked_sub(HOSTS)), hop, out);
+                    return Ok(Choice::All);
+                }
+                _ => {}
             }
             let channel = fabric.host_channel(destination);
             let (to, _) = fabric.enters(channel);
@@ -149,6 +212,35 @@ mod tests {
             out.extend(channels.map(|channel| Hop { channel, label, vc }));
             Ok(if out.len() > 1 { Choice::OneOf } else { Choice::All })
         }
+
+        fn fork(&self) -> Option<Self> {
+            Some(Self(self.0))
+        }
+    }
+
+    impl Mesh {
+        /// Copies a flood, which has come from a host, or in a direction: on in this one, or from
+        /// the first dimension to the second.
+        fn flood(
+            &self,
+            fabric: &Fabric,
+            (at, entered): (u32, Option<u32>),
+            hop: Hop,
+            out: &mut Vec<Hop>,
+        ) {
+            let channels = (0..HOSTS).filter_map(|port| fabric.leaving(at, port));
+            let local = channels.filter(|&channel| channel != hop.channel);
+            out.extend(local.map(|channel| Hop { channel, label: 0, vc: 0 }));
+            let came = entered.map(|port| port ^ 1);
+            let onward = (0..4).filter(|&direction| match came {
+                Some(came) => direction == came || came < 2 && direction >= 2,
+                None => true,
+            });
+            let is_lost = |direction: &u32| self.0 == Fault::Drop && at == 7 && *direction == 2;
+            let onward = onward.filter(|direction| !is_lost(direction));
+            let channels = onward.filter_map(|direction| fabric.leaving(at, HOSTS + direction));
+            out.extend(channels.map(|channel| Hop { channel, label: 9, vc: 2 }));
+        }
     }
 
     /// A state in which switches tell hosts apart only if these are theirs or of other switches.
@@ -156,16 +248,19 @@ mod tests {
         let fabric = mesh();
         let hosts = fabric.hosts() as u32;
         let to = |host| fabric.enters(fabric.host_channel(host)).0;
-        // The last destination is an address that no host has: a class of its own.
+        // The last destinations are floods, and an address that no host has: classes of their own.
+        let count = hosts + FLOODS as u32;
         let of = |host: u32, at: u32| match host {
-            _ if host == hosts => hosts + 1,
+            _ if host >= hosts => host + SIDE * SIDE + 2,
             _ if to(host) == at => 1 + host,
             _ => hosts + 2 + to(host),
         };
         let switches = fabric.switches() as u32;
-        let class = (0..=hosts).flat_map(|host| (0..switches).map(move |at| (host, at)));
+        let class = (0..=count).flat_map(|host| (0..switches).map(move |at| (host, at)));
         let class = class.map(|(host, at)| of(host, at) as u16).collect();
-        let mut state = State::new(fabric, Vec::new(), class);
+        let flood = |source| Flood { group: 0, sources: vec![source] };
+        let floods = (0..FLOODS as u32).map(|number| flood(10 * number)).collect();
+        let mut state = State::new(fabric, floods, class);
         state.unassigned = vec![Unassigned { address: "none".to_owned(), senders: None }];
         state
     }
@@ -201,6 +296,37 @@ mod tests {
         }
     }
 
+    /// The entries of a state, by hop and class.
+    fn entries(state: &State) -> Vec<(Hop, u16, String)> {
+        let shown = |step: Step<'_>| match step {
+            Step::Next(choice, hops) => {
+                let hops: Vec<Hop> = hops.iter().map(|&id| state.hop(id)).collect();
+                format!("{choice:?} {hops:?}")
+            }
+            other => format!("{other:?}"),
+        };
+        let mut all = Vec::new();
+        for (id, &hop) in (0..).zip(state.hops()) {
+            all.extend(state.steps(id).map(|(class, step)| (hop, class, shown(step))));
+        }
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn floods_on_a_thread_of_their_own_show_what_they_show_after_unicasts() {
+        for fault in [Fault::None, Fault::Drop, Fault::Twice, Fault::Loop, Fault::OtherHost] {
+            let members = [vec![true; (SIDE * SIDE * HOSTS) as usize]];
+            let [one, two] = [1, 2].map(|threads| {
+                let mut state = state();
+                let found = explore_on(threads, &mut state, &mut Mesh(fault), &members);
+                assert_eq!(found.floods_undelivered[0] > 0, fault == Fault::Drop);
+                (format!("{found:?}"), entries(&state))
+            });
+            assert_eq!(one, two);
+        }
+    }
+
     #[test]
     fn packets_that_fail_or_choose_are_followed_one_by_one() {
         for fault in [Fault::Drop, Fault::Twice, Fault::Loop, Fault::OtherHost] {
@@ -212,10 +338,9 @@ mod tests {
             let shared = SharedPaths::new(&mut state, &mut Mesh(fault)).explore(&mut found);
             assert!(shared.is_none());
             assert_eq!(format!("{found:?}"), untouched);
-            let mut found = explore(&mut state, &mut Mesh(fault), &[vec![true; 75]]);
-            found.failing.truncate(1);
-            found.floods_undelivered.clear();
-            found.floods_lost.clear();
+            let mut edges = Edges::new(&state.fabric);
+            unicasts(&mut state, &mut Mesh(fault), &mut edges, &mut found);
+            edges.report(&state.fabric, &mut found);
             assert_eq!(format!("{found:?}"), format!("{expected:?}"));
         }
     }

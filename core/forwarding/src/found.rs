@@ -162,6 +162,15 @@ impl Found {
         closes_none(self.loads.len() * classes, edges)
     }
 
+    /// Takes over what `other` shows of floods.
+    pub(crate) fn take_floods(&mut self, other: Self) {
+        let Self { floods_undelivered, floods_lost, failed_floods, failing, .. } = other;
+        (self.floods_undelivered, self.floods_lost) = (floods_undelivered, floods_lost);
+        self.failed_floods = failed_floods;
+        self.failing.truncate(1);
+        self.failing.extend(failing.into_iter().skip(1));
+    }
+
     /// Rounds the exact loads.
     pub(crate) fn round_loads(&mut self) {
         for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
@@ -362,6 +371,17 @@ impl Edges {
         self.more.push(more);
     }
 
+    /// Adds the edges of `other`, which were met later.
+    pub fn absorb(&mut self, other: Self) {
+        for Edge { before, after, source, destination, alone } in other.known {
+            let [held, next] = [before, after].map(|(channel, vc)| Hop { channel, label: 0, vc });
+            self.add(held, next, Cause { source, destination, alone });
+        }
+        for (wait, packet) in other.first_free {
+            self.first_free.entry(wait).or_insert(packet);
+        }
+    }
+
     /// Adds all to `found`, sorted.
     pub fn report(mut self, fabric: &Fabric, found: &mut Found) {
         self.sort(fabric);
@@ -476,5 +496,20 @@ mod tests {
         assert!(!found.is_acyclic(&[0, 0]));
         assert!(!found.is_acyclic(&[0]), "virtual channel 1 has no class");
         assert!(shown(edges(&[])).is_acyclic(&[]));
+    }
+
+    #[test]
+    fn later_edges_do_not_replace_the_packets_of_earlier_ones() {
+        let [first, second, third] = [((0, 0), (1, 0)), ((1, 0), (2, 0)), ((2, 0), (0, 0))];
+        let mut all = edges(&[first, second]);
+        let mut later = Edges::new(&ring());
+        for (of, alone) in [(second, true), (third, false), (third, true)] {
+            let [held, next] = [of.0, of.1].map(|(channel, vc)| hop(channel, vc));
+            later.add(held, next, Cause { source: 7 + u32::from(alone), destination: 1, alone });
+        }
+        all.absorb(later);
+        let found = shown(all);
+        assert_eq!(found.edges.iter().map(|edge| edge.source).collect::<Vec<_>>(), [0, 1, 8]);
+        assert!(found.edges.iter().all(|edge| edge.alone));
     }
 }

@@ -1,5 +1,7 @@
 //! What a plan requires of switches: the behaviour that rules are compiled from.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::channel_array::NONE;
@@ -9,9 +11,9 @@ use crate::plan::{NextHops, Plan};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
 
 /// A plan as a behaviour, from which a state is filled.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Planned {
-    plan: Plan,
+    plan: Arc<Plan>,
     /// By host: its switch.
     at: Vec<u32>,
     /// By switch: its hosts.
@@ -109,7 +111,8 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
     };
     let with_members = plan.members.iter().map(with_members).collect();
     let needed = (usize::MAX, Vec::new());
-    let planned = Planned { plan, at, hosts, floods, leaving, with_members, needed };
+    let planned =
+        Planned { plan: Arc::new(plan), at, hosts, floods, leaving, with_members, needed };
     let classes = planned.classes(&fabric);
     let mut state = State::with_classes(fabric, planned.floods.clone(), classes);
     if planned.plan.host_tags {
@@ -362,6 +365,10 @@ impl Behaviour for Planned {
             NextHops::Sets(sets) if !sets.vcs.is_empty() => Choice::FirstFree,
             _ => Choice::OneOf,
         })
+    }
+
+    fn fork(&self) -> Option<Self> {
+        Some(self.clone())
     }
 }
 

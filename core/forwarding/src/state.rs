@@ -5,6 +5,8 @@
 //! destinations that a switch treats alike are one class there. Entries are filled when they are
 //! first needed, so an explored state holds what can happen, and no more.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::destination_classes::DestinationClasses;
@@ -52,6 +54,22 @@ pub trait Behaviour {
     fn set_ends(&self) -> &[u32] {
         &[]
     }
+
+    /// A copy for another thread, which does the same with all packets; None: there is none.
+    fn fork(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Takes over what a copy has met. Returns false if the labels of its hops mean nothing here.
+    fn join(&mut self, _fork: Self) -> bool
+    where
+        Self: Sized,
+    {
+        true
+    }
 }
 
 /// An entry is one of these two, or [`LISTED`] plus the number of a step, or, if the step is a
@@ -97,7 +115,7 @@ pub struct Unassigned {
 #[derive(Debug, Default, Clone)]
 pub struct State {
     /// The switches, channels and hosts.
-    pub fabric: Fabric,
+    pub fabric: Arc<Fabric>,
     /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
     /// The addresses that no host has. Nobody expects packets for them to arrive, but on their way
@@ -123,7 +141,7 @@ pub struct State {
     pub other_first_labels: Vec<Vec<u16>>,
     /// By host: the host of the same switch that represents it: their unicasts are treated alike.
     pub representative: Vec<u32>,
-    classes: DestinationClasses,
+    classes: Arc<DestinationClasses>,
     class_count: Vec<u32>,
     hops: Vec<Hop>,
     hop_ids: FxHashMap<Hop, HopId>,
@@ -169,9 +187,9 @@ impl State {
             last_of_channel: vec![NONE; fabric.channels() + fabric.hosts()],
             rows: vec![Row::default(); rows],
             first_row,
-            fabric,
+            fabric: Arc::new(fabric),
             floods,
-            classes,
+            classes: Arc::new(classes),
             class_count,
             representative,
             ..Self::default()
@@ -224,7 +242,7 @@ impl State {
     /// Gives each destination another class at a switch: one that there is room for.
     pub fn set_classes(&mut self, switch: u32, classes: &[u16]) {
         debug_assert!(classes.iter().all(|&of| u32::from(of) < self.class_count(switch)));
-        self.classes.set(switch, classes);
+        Arc::make_mut(&mut self.classes).set(switch, classes);
     }
 
     /// The class of a destination at a switch.
@@ -416,6 +434,47 @@ impl State {
         if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {
             let [to, from] = [to, from].map(|id| self.place(id, class));
             self.entries[to] = self.entries[from];
+        }
+    }
+
+    /// Takes over all entries of `other`, a copy that was filled further by the same behaviour.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        let ids: Vec<HopId> = other.hops.iter().map(|&hop| self.hop_id(hop)).collect();
+        let here = |id: &HopId| ids[*id as usize];
+        let steps: Vec<u32> = other
+            .steps
+            .iter()
+            .map(|(choice, hops, ends)| {
+                self.steps.number(choice, hops.iter().map(here).collect(), ends)
+            })
+            .collect();
+        let mut entering = vec![Vec::new(); self.fabric.switches()];
+        for (id, &(switch, _)) in ids.iter().zip(&other.arrival).filter(|(_, of)| of.0 != NONE) {
+            entering[switch as usize].push(*id);
+        }
+        for (switch, entering) in entering.iter().enumerate() {
+            let rows = &other.rows[other.first_row[switch] as usize..];
+            for (class, row) in (0..other.class_count[switch] as u16).zip(rows) {
+                let pages = &other.pages[row.first as usize..(row.first + row.count) as usize];
+                for (page, entering) in pages.iter().zip(entering.chunks(PAGE)) {
+                    if *page == NONE {
+                        continue;
+                    }
+                    for (&id, &entry) in
+                        entering.iter().zip(&other.entries[*page as usize * PAGE..])
+                    {
+                        if entry == UNREACHED {
+                            continue;
+                        }
+                        let place = self.place(id, class);
+                        self.entries[place] = match entry {
+                            UNSUPPORTED => UNSUPPORTED,
+                            hop if hop < LISTED => here(&hop),
+                            step => LISTED + steps[(step - LISTED) as usize],
+                        };
+                    }
+                }
+            }
         }
     }
 

@@ -107,6 +107,14 @@ impl Steps {
         number
     }
 
+    /// How, the hops and the ends of sets of all steps, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (Choice, &[HopId], &[u32])> {
+        self.listed.iter().map(|&Listed { choice, hops, ends }| {
+            let hops = &self.hops[hops.0 as usize..hops.1 as usize];
+            (choice, hops, &self.ends[ends.0 as usize..ends.1 as usize])
+        })
+    }
+
     /// The step of a number.
     #[inline]
     pub fn get(&self, number: u32) -> Step<'_> {

@@ -23,6 +23,7 @@ use crate::fabric::{Fabric, NOWHERE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassigned, Unsupported};
 
 /// Switches that follow their rules, and the problems found in those rules.
+#[derive(Clone)]
 pub struct Rules {
     switches: Vec<Generations>,
     generations: u8,
@@ -48,7 +49,7 @@ pub struct Rules {
 }
 
 /// What a switch does by one of its rule sets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Copies {
     /// The newest generation that a packet has met after it.
     newest: u8,
@@ -306,6 +307,18 @@ impl Behaviour for Rules {
 
     fn set_ends(&self) -> &[u32] {
         &self.set_ends
+    }
+
+    fn fork(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn join(&mut self, fork: Self) -> bool {
+        let is_joined = self.labels.include(&fork.labels);
+        if is_joined {
+            self.problems.extend(fork.problems);
+        }
+        is_joined
     }
 }
 

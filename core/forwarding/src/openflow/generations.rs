@@ -19,7 +19,7 @@ use super::rule::Rule;
 use super::switch::Switch;
 
 /// The rules of one switch in each generation.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Generations {
     /// Distinct rule sets.
     sets: Vec<Arc<Switch>>,

@@ -20,7 +20,7 @@ pub struct Meaning {
 
 /// Labels and their meanings: 0 is untagged, 1 to 4095 that VLAN; others are numbered when first
 /// used.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Labels {
     others: Vec<Meaning>,
     numbers: FxHashMap<Meaning, u16>,
@@ -44,6 +44,11 @@ impl Labels {
         self.others.push(meaning);
         self.numbers.insert(meaning, label);
         Some(label)
+    }
+
+    /// Whether all labels of `other` mean the same here.
+    pub fn include(&self, other: &Self) -> bool {
+        self.others.starts_with(&other.others)
     }
 
     /// The meaning of a label.
