@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use switch_model::{
-    ChannelId, DropCause, Effects, EventKind, EventOrder, Frame as Queued, PauseFrameEvent, Sent,
-    Signal, Time, VirtualChannel, PRIORITIES,
+    ChannelId, DropCause, Effects, EventKind, Frame as Queued, PauseFrameEvent, Sent, Signal, Time,
+    VirtualChannel, PRIORITIES,
 };
 
 use crate::capture::Capture;
@@ -160,15 +160,15 @@ impl State {
             let link = self.fabric.channels[sent.channel.index()].link;
             self.capture(link, sent.start, &sent.frame.payload.bytes);
         }
-        let order = EventOrder::of_frame(EventKind::TransmissionEnd, sent.channel, sent.turn);
+        let order = sent.order(EventKind::TransmissionEnd);
         self.events.schedule(sent.ends, order, Event::Ended(sent.channel));
     }
 
     /// A frame is on its line, and arrives when it says.
     fn carry(&mut self, sent: Sent<Payload>) {
-        let Sent { channel, frame, arrives, turn, .. } = sent;
+        let order = sent.order(EventKind::Arrival);
+        let Sent { channel, frame, arrives, .. } = sent;
         let Queued { priority, bytes, payload: Payload { bytes: mut frame, parent } } = frame;
-        let order = EventOrder::of_frame(EventKind::Arrival, channel, turn);
         if self.fabric.to_switch(channel).is_none() {
             self.delivering += 1;
             self.events.schedule(arrives, order, Event::Delivered { channel, bytes, frame });
@@ -311,8 +311,7 @@ impl Effects<Payload> for State {
             let frame = pause_frame([0x02, 0x6b, 0x6e, 0, b1, b2], request);
             self.capture(link, signal.sent, &frame);
         }
-        let order = EventOrder::of_target(EventKind::Pause, signal.target);
-        self.events.schedule(signal.arrives, order, Event::Signalled(signal));
+        self.events.schedule(signal.arrives, signal.order(), Event::Signalled(signal));
     }
 
     fn dropped(&mut self, _channel: ChannelId, _cause: DropCause, payload: Payload) {
@@ -324,6 +323,6 @@ impl Effects<Payload> for State {
     }
 
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
-        self.events.schedule(at, EventOrder::of_pause_frame(event), Event::PauseFrame(event));
+        self.events.schedule(at, event.order(), Event::PauseFrame(event));
     }
 }

@@ -519,7 +519,7 @@ mod tests {
                         let orders = [
                             EventOrder::of_kind(EventKind::Fabric),
                             EventOrder::of_target(EventKind::Pause, target),
-                            EventOrder::of_pause_frame(PauseFrameEvent::Refresh(target)),
+                            PauseFrameEvent::Refresh(target).order(),
                             EventOrder::of_host(number % 4),
                         ];
                         let order = orders[(step / 6 % 4) as usize];

@@ -155,7 +155,7 @@ impl Links {
     /// A signal of another part is in flight, which has given its event a number.
     pub fn import_signal(&mut self, number: u64, signal: Signal) {
         let event = Event::Signalled(self.number_signal(signal));
-        self.events.add_numbered(signal.arrives, order_of(&signal), number, event);
+        self.events.add_numbered(signal.arrives, signal.order(), number, event);
     }
 
     /// An event of a pause frame, or the end of a pause, was taken.
@@ -215,21 +215,11 @@ impl Links {
     }
 }
 
-/// The order of the arrival of a signal.
-pub(crate) fn order_of(signal: &Signal) -> EventOrder {
-    EventOrder::of_target(EventKind::Pause, signal.target)
-}
-
-/// The order of the end of a transmission.
-#[inline(always)]
-fn order_of_end(sent: &Sent<Packet>) -> EventOrder {
-    EventOrder::of_frame(EventKind::TransmissionEnd, sent.channel, sent.turn)
-}
-
 impl Effects<Packet> for Links {
     #[inline(always)]
     fn started(&mut self, sent: Sent<Packet>) {
-        let (ends, arrives, order) = (sent.ends, sent.arrives, order_of_end(&sent));
+        let (ends, arrives, order) =
+            (sent.ends, sent.arrives, sent.order(EventKind::TransmissionEnd));
         let flight = self.depart(sent);
         if self.is_plain {
             self.events.add_flight(ends, arrives, order, flight);
@@ -240,7 +230,7 @@ impl Effects<Packet> for Links {
     }
 
     fn lost(&mut self, sent: Sent<Packet>, _: DropCause) {
-        let (ends, order) = (sent.ends, order_of_end(&sent));
+        let (ends, order) = (sent.ends, sent.order(EventKind::TransmissionEnd));
         let flight = self.depart(sent);
         self.events.add_transmission(ends, order, flight);
         self.dropped.push((flight.packet, Some((flight.channel, flight.priority))));
@@ -258,7 +248,7 @@ impl Effects<Packet> for Links {
             }
         }
         let number = self.number_signal(signal);
-        self.events.add(signal.arrives, order_of(&signal), Event::Signalled(number));
+        self.events.add(signal.arrives, signal.order(), Event::Signalled(number));
     }
 
     fn dropped(&mut self, channel: ChannelId, _: DropCause, packet: Packet) {
@@ -279,6 +269,6 @@ impl Effects<Packet> for Links {
 
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
         self.repeats += 1;
-        self.events.add(at, EventOrder::of_pause_frame(event), Event::PauseFrame(event));
+        self.events.add(at, event.order(), Event::PauseFrame(event));
     }
 }

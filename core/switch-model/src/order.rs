@@ -20,7 +20,6 @@
 //! [`Sent::turn`]: crate::Sent::turn
 
 use crate::ids::{ChannelId, VirtualChannel};
-use crate::model::PauseFrameEvent;
 
 /// What an event does, in the order in which events of one time happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,18 +68,6 @@ impl EventOrder {
     pub const fn of_frame(kind: EventKind, channel: ChannelId, turn: u16) -> EventOrder {
         let place = ((turn as u64) << TURN_SHIFT) | ((channel.0 as u64) << CHANNEL_SHIFT);
         EventOrder(Self::of_kind(kind).0 | place)
-    }
-
-    /// An event of a pause frame. The end of its transmission has turn 0.
-    pub const fn of_pause_frame(event: PauseFrameEvent) -> EventOrder {
-        match event {
-            PauseFrameEvent::Sent(channel) => {
-                EventOrder::of_frame(EventKind::TransmissionEnd, channel, 0)
-            }
-            PauseFrameEvent::Refresh(target) => {
-                EventOrder::of_target(EventKind::PauseTimer, target)
-            }
-        }
     }
 
     /// An event of a host: of a number of it, or of its own.
@@ -140,8 +127,8 @@ mod tests {
             pause(0, 7),
             pause(1, 0),
             EventOrder::of_target(EventKind::Pause, VirtualChannel { channel: last, class: 7 }),
-            EventOrder::of_pause_frame(PauseFrameEvent::Refresh(target(0, 0))),
-            EventOrder::of_pause_frame(PauseFrameEvent::Sent(ChannelId(9))),
+            EventOrder::of_target(EventKind::PauseTimer, target(0, 0)),
+            frame(end, 9, 0),
             frame(end, 0, 1),
             frame(end, u32::MAX, 1),
             frame(end, 0, 2),

@@ -7,7 +7,6 @@ use switch_model::{ChannelId, EventOrder, Signal, Time};
 use super::Places;
 use crate::event::{Event, EventQueue, Flight};
 use crate::event_queue::{before, Key, NEVER};
-use crate::links::order_of;
 
 /// A frame that arrives in another part.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +101,7 @@ impl Boundary {
         out.earliest = out.earliest.min(before(signal.arrives));
         if signal.stop && !signal.repeats {
             let event = Event::StopTakesEffect(signal.target);
-            events.add_numbered(signal.arrives, order_of(signal), number, event);
+            events.add_numbered(signal.arrives, signal.order(), number, event);
         }
         true
     }

@@ -22,6 +22,7 @@ use crate::counters::DropCause;
 use crate::credits::Credits;
 use crate::entries::Entries;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::order::{EventKind, EventOrder};
 use crate::pause_limit::HostPause;
 use crate::queue::{Queue, Queues};
 use crate::switches::Switches;
@@ -63,6 +64,14 @@ pub struct Sent<P> {
     pub turn: u16,
 }
 
+impl<P> Sent<P> {
+    /// The order of the end of its transmission or of its arrival, which is the `kind`.
+    #[inline(always)]
+    pub const fn order(&self, kind: EventKind) -> EventOrder {
+        EventOrder::of_frame(kind, self.channel, self.turn)
+    }
+}
+
 /// XOFF, XON or an update of credit in flight to the sender of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
@@ -82,6 +91,13 @@ pub struct Signal {
     pub arrives: Time,
     /// [`ColdState::epoch`] of the link when it was sent: a cut discards signals in flight.
     epoch: u32,
+}
+
+impl Signal {
+    /// The order of its arrival.
+    pub const fn order(&self) -> EventOrder {
+        EventOrder::of_target(EventKind::Pause, self.target)
+    }
 }
 
 /// What follows from an input of the model.

@@ -17,6 +17,7 @@ use super::{Effects, Model, Signal};
 use crate::config::Buffer;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::order::{EventKind, EventOrder};
 use crate::switch_settings::SwitchSettings;
 use crate::switches::{ChannelPorts, SwitchPort};
 use crate::units::{transmission_time, wire_bytes, Time, PAUSE_FRAME_BYTES, QUANTUM_BITS, SECOND};
@@ -28,6 +29,20 @@ pub enum PauseFrameEvent {
     Sent(ChannelId),
     /// The pause of this virtual channel is repeated, if it lasts.
     Refresh(VirtualChannel),
+}
+
+impl PauseFrameEvent {
+    /// Its order. Pause frames have turn 0.
+    pub const fn order(self) -> EventOrder {
+        match self {
+            PauseFrameEvent::Sent(channel) => {
+                EventOrder::of_frame(EventKind::TransmissionEnd, channel, 0)
+            }
+            PauseFrameEvent::Refresh(target) => {
+                EventOrder::of_target(EventKind::PauseTimer, target)
+            }
+        }
+    }
 }
 
 /// The pause frames for the sender of one channel.
