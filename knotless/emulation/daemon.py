@@ -74,9 +74,13 @@ class PoolCounters(TypedDict):
 
 
 class Counters(TypedDict):
-    """The answer to ``counters``; ``now_us`` is virtual time."""
+    """The answer to ``counters``; ``now_us`` is virtual time.
+
+    While virtual time is ``held``, not all that happens at this time has happened.
+    """
 
     now_us: int
+    held: bool
     channels: list[ChannelCounters]
     pools: list[PoolCounters]
     lost_frames: int

@@ -10,6 +10,11 @@ impl Engine {
         self.state.events.peek().map(|(at, _)| at)
     }
 
+    /// Whether virtual time is held, so that not all that happens at this time has happened.
+    pub fn is_held(&self) -> bool {
+        !self.idle_hosts.is_empty() || self.next_event().is_some_and(|at| at <= self.now())
+    }
+
     /// Number of events that are due in the future.
     pub fn scheduled_events(&self) -> usize {
         self.state.events.len()

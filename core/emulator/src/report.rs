@@ -236,6 +236,7 @@ pub fn counters(engine: &Engine, now: Time) -> Value {
     }
     json!({
         "now_us": microseconds(now),
+        "held": engine.is_held(),
         "channels": channels,
         "pools": engine.model().pools().map(|pool| pool_of(fabric, pool)).collect::<Vec<_>>(),
         "lost_frames": lost,

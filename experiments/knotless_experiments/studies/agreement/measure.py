@@ -86,11 +86,13 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
     with _flood(lab, pairs) as sending:
         problems += _started(daemon, case)
         begin_us, deadlock = daemon.reset(flow_control=control), None
-        while (counters := daemon.counters())["now_us"] < begin_us + duration_s * 1e6:
+        end_us = begin_us + duration_s * 1e6
+        # Not in the midst of what happens at the same time.
+        while (counters := daemon.counters())["now_us"] < end_us or counters["held"]:
             # The first one: a watchdog can end it.
             deadlock = deadlock or daemon.status()["deadlock"]
             time.sleep(waiting.LOOK_EVERY_S)
-        counters, status = daemon.counters(), daemon.status()
+        status = daemon.status()
         deadlock = deadlock or status["deadlock"]
         if not sending():
             problems.append("the senders ended before the window did")
