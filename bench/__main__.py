@@ -55,6 +55,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "scale": Benchmark(
         "plan, flows and check of fabrics of up to a hundred thousand hosts", "half an hour"
     ),
+    "session": Benchmark("changes of routes of 1,024 switches in memory", "minutes"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
     "since": Benchmark(
         "checks of 1,024 switches after a file has changed, beside full ones", "minutes"

@@ -13,7 +13,8 @@ of the command.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,17 +25,18 @@ import numpy as np
 from knotless.arguments import checked
 from knotless.base.computed_routes import COMPUTED
 from knotless.base.counting import counted
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import KnotlessError, StateError
 from knotless.base.printable import html_text, listed, printable
 from knotless.base.suggestions import is_not_one_of, suggestion
 from knotless.forwarding.openflow.ofctl_writer import write as rules_text
-from knotless.importers.causes import Place, places_of
+from knotless.importers.causes import KnownPlaces, Place, places_of
 from knotless.importers.changed_lines import (
     ChangedLines,
     changed_lines,
     smallest_set,
     with_lines,
 )
+from knotless.importers.changed_router import with_other_routes
 from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.frr.configuration import FrrConfiguration
@@ -52,13 +54,15 @@ from knotless.verification.failure_models import model_of_imported
 from knotless.verification.failures import MAX_SETS, FailureTable
 from knotless.verification.imported import verdict_of_imported
 from knotless.verification.pair_paths import followed_in
+from knotless.verification.resident import ResidentCheck
 from knotless.verification.verdict_findings import RULES, Finding, findings
 from knotless.verification.verdict_parts import is_pool
 
 if TYPE_CHECKING:
+    from knotless.importers.routers.resident_routes import ChangedRoutes
     from knotless.verification.imported_verdict import ImportedVerdict
 
-__all__ = ["Snapshot", "SnapshotDiff", "snapshot"]
+__all__ = ["Session", "Snapshot", "SnapshotDiff", "snapshot"]
 _NOT_FIGURES = frozenset({"fabric", "problems", "witnesses", "notes", "ignored", "vcs", "losses"})
 _NOT_FIGURES |= {"assumes", "unread", "not_read"}
 _MOST_SHOWN = 10
@@ -171,9 +175,21 @@ class Snapshot:
         return Verdict(f"check of {verdict.fabric}", values, verdict.text, verdict)
 
     @cached_property
+    def _place_cache(self) -> KnownPlaces:
+        """The places that were found in files; filled by :func:`places_of`."""
+        return {}
+
+    @cached_property
     def _places(self) -> dict[str, list[Place]]:
-        contents = {str(file.source.path): file.source.data for file in self.files}
-        return places_of(self._verdict.causes, contents.get)
+        def read(file: str) -> bytes | None:
+            of_path = self._by_path.get(Path(file))
+            return None if of_path is None else of_path.source.data
+
+        return places_of(self._verdict.causes, read, self._place_cache)
+
+    @cached_property
+    def _by_path(self) -> dict[Path, ReadFile]:
+        return {file.source.path: file for file in self.files}
 
     def findings(self) -> Comparison:
         """Return what the check finds: a row for each finding, as in SARIF; ``source`` has them.
@@ -321,6 +337,10 @@ class Snapshot:
         fabric, end_of = self.imported.fabric, self.imported.channels.end_of
         cycle = {end_of(name) for name in self._verdict.cycle if not is_pool(name)}
         return Drawing(fabric.name, fabric_svg(fabric, cycle))
+
+    def resident(self) -> Session:
+        """Return a session, in which the fabric stays in memory while its files change."""
+        return Session(self)
 
     def text(self, name: str) -> str:
         """Return the contents of a file by its path, as for :meth:`with_changes`.
@@ -482,6 +502,137 @@ class Snapshot:
         return (
             f"snapshot of {printable(', '.join(self.paths))}: {counted(len(self.files), 'files')}"
         )
+
+
+@dataclass(frozen=True)
+class ReadChange:
+    """Files that have changed, read: the snapshot with them, and the routes that they change.
+
+    ``routes`` is None if more than the routes of one router has changed, as ``reason`` says, or
+    without a reason if the files say the same. ``paths`` are the files that have changed.
+    """
+
+    after: Snapshot
+    routes: ChangedRoutes | None
+    reason: str
+    paths: frozenset[Path]
+
+
+class Session:
+    """A fabric of others that stays in memory while its files change.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+        The files as they are now, with their verdict.
+    full_checks : Counter of str
+        How many changes were answered by a check of all files, by the reason.
+
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot, self.full_checks = snapshot, Counter[str]()
+        self._resident: ResidentCheck | None = None
+        self._reason = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        try:
+            self._resident = ResidentCheck(self.snapshot.imported, self.snapshot._verdict)
+        except StateError as error:
+            self._resident, self._reason = None, str(error)
+
+    def update(self, changes: Mapping[str, str | bytes | None]) -> Verdict:
+        """Return the verdict after files have changed, as :meth:`Snapshot.with_changes` takes them.
+
+        Packets are followed again only to destinations that a router now sends elsewhere, if its
+        routes alone have changed. Otherwise all is checked, which :attr:`full_checks` counts.
+
+        Raises
+        ------
+        KnotlessError
+            The files are not of one fabric. The session is as before.
+
+        """
+        return self.apply(self.read(changes))
+
+    def read(self, changes: Mapping[str, str | bytes | None]) -> ReadChange:
+        """Read changed files, without judging them; :meth:`apply` takes the result."""
+        after = self.snapshot.with_changes(changes)
+        old, new = self.snapshot._by_path, after._by_path
+        paths = frozenset(path for path in {**old, **new} if old.get(path) is not new.get(path))
+        try:
+            return ReadChange(after, self._changed_routes(old, new, paths), "", paths)
+        except StateError as error:
+            return ReadChange(after, None, str(error), paths)
+
+    def _changed_routes(
+        self,
+        old: Mapping[Path, ReadFile],
+        new: Mapping[Path, ReadFile],
+        paths: Collection[Path],
+    ) -> ChangedRoutes | None:
+        """Return the routes that have changed, if only routes have; None: files say the same."""
+        devices = set()
+        for path in paths:
+            for file in (old.get(path), new.get(path)):
+                if file is None or not isinstance(file.content, FoundFile):
+                    raise StateError("files are new, gone or not read")
+                if file.content.replaced_by is not None:
+                    raise StateError("files replace others")
+                devices.add(file.content.device)
+        if not devices:
+            return None
+        if len(devices) > 1:
+            raise StateError("files of several switches changed")
+        (device,) = devices
+        before, now = (
+            [
+                file.content
+                for file in files.values()
+                if isinstance(file.content, FoundFile) and file.content.device == device
+            ]
+            for files in (old, new)
+        )
+        changed = with_other_routes(before, now)
+        if changed is None:
+            return None
+        if self._resident is None:
+            raise StateError(self._reason)
+        return self._resident.differing(changed.after)
+
+    def apply(self, change: ReadChange) -> Verdict:
+        """Return the verdict after changes that were read for the current snapshot.
+
+        Raises KnotlessError as :meth:`update`.
+        """
+        after, reason = change.after, change.reason
+        if not reason:
+            try:
+                gone = {str(path) for path in change.paths}
+                places = self.snapshot._place_cache.items()
+                vars(after)["_place_cache"] = {
+                    file: reached for file, reached in places if file not in gone
+                }
+                vars(after)["_verdict"] = self._judged(change.routes)
+                self.snapshot = after
+                return after.verdict()
+            except StateError as error:
+                reason = str(error)
+        verdict = after.verdict()
+        self.snapshot = after
+        self.full_checks[reason] += 1
+        self._begin()
+        return verdict
+
+    def _judged(self, routes: ChangedRoutes | None) -> ImportedVerdict:
+        if routes is None or self._resident is None:
+            return self.snapshot._verdict
+        return self._resident.change(routes)
+
+    def __repr__(self) -> str:
+        """Return what is in memory."""
+        return f"session of {self.snapshot!r}"
 
 
 def _routes_of(imported: AnyFabric, switch: int) -> Iterator[dict[str, Any]]:

@@ -315,6 +315,56 @@ FailureAnswer = tuple[list[int], list[tuple[int, int, int]], int, bool]
 destination and the label of a packet that takes it; the pairs between which some packet may not
 arrive; whether packets meet something unknown."""
 
+class Resident:
+    """Next-hop tables that stay in memory while routes change, with what packets wait for.
+
+    ``traffics`` are arrays as of :func:`of_tables`, one for each way in which packets are sent.
+    ``counted`` says of each whether its pairs and loads count. ``pausing`` has an array of that
+    name, (channels, 8, 16) or empty: every virtual channel waits alone. Nodes are
+    ``channel * 16 + virtual channel``.
+
+    Raises
+    ------
+    ValueError
+        Arrays do not fit, or packets meet what is not known.
+
+    """
+
+    def __init__(
+        self,
+        switches: int,
+        leaves: Sequence[End],
+        enters: Sequence[End],
+        hosts: Sequence[End],
+        traffics: Sequence[Mapping[str, Any]],
+        pausing: Mapping[str, Any],
+    ) -> None:
+        """Follow all packets."""
+
+    def change(self, switch: int, actions: Sequence[tuple[int, int, Sequence[int]]]) -> None:
+        """Give destinations other actions at a switch: each its number, kind and ports.
+
+        Raises ValueError, and changes nothing, if packets meet what is not known.
+        """
+
+    @property
+    def cycle(self) -> list[int]:
+        """A shortest cycle, the one that :func:`.graph.shortest_cycle` returns; none: []."""
+
+    @property
+    def virtual_channels(self) -> list[tuple[int, bool]]:
+        """Those in use, each with whether packets that stay in it close no cycle."""
+
+    def witness(self, holds: int, requests: int) -> tuple[int, int, int] | None:
+        """Return a packet that holds a node while it waits for another.
+
+        It is the traffic, source and destination of the one that the dependencies of the explored
+        states name first.
+        """
+
+    def state(self, traffic: int) -> State:
+        """Return the state of a traffic, without dependencies."""
+
 class WhatIf:
     """A fabric with next-hop tables and a model of how its routing reacts to failures."""
 

@@ -17,7 +17,7 @@ that no host has to arrive, but on their way they wait for others, and others fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -56,6 +56,10 @@ class Trace(NamedTuple):
     unsupported: list[int]
     repeated: bool
     loops: bool
+
+
+_MOST_TRACED = 100
+"""Traces of packets that a state keeps."""
 
 
 class FirstFree(NamedTuple):
@@ -120,6 +124,9 @@ class ForwardingState:
     changing: bool = False
     failures: Failures = NO_FAILURES
     more: tuple[str, ...] = ()
+    _traced: dict[tuple[int, int], Trace] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def pairs(self) -> int:
@@ -181,8 +188,12 @@ class ForwardingState:
         number = self.source_number(source)
         if number is None:
             raise KeyError(source)
-        trace = self.core.trace(number, destination)
-        return Trace([Hop(*hop) for hop in trace[0]], *trace[1:])
+        if (number, destination) not in self._traced:
+            if len(self._traced) >= _MOST_TRACED:
+                self._traced.clear()
+            trace = self.core.trace(number, destination)
+            self._traced[number, destination] = Trace([*map(Hop._make, trace[0])], *trace[1:])
+        return self._traced[number, destination]
 
     def destination_name(self, number: int) -> str:
         """Return the name of a destination: a host, ``all``, ``multicast:N`` or an address."""

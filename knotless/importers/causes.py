@@ -105,33 +105,47 @@ Read = Callable[[str], bytes | None]
 """Returns the content of a file; None if it cannot be read any more."""
 
 
-def places_of(causes: Causes, read: Read) -> dict[str, list[Place]]:
-    """Return the places of the causes of each finding, each place once."""
-    ways: dict[str, dict[Keys, None]] = {}
-    for cause in (cause for of_finding in causes.values() for cause in of_finding):
-        for file in cause.files:
-            ways.setdefault(file, {}).update(dict.fromkeys(cause.ways))
-    reached = {file: _reached(file, of_file, read) for file, of_file in ways.items() if of_file}
-    return {
-        text: list(dict.fromkeys(_place(cause, reached) for cause in of_finding if cause.files))
-        for text, of_finding in causes.items()
-    }
-
-
 @dataclass(frozen=True)
-class _Reached:
+class Reached:
     """A place, and the number of keys of a way that lead to it."""
 
     keys: int
     place: Place
 
 
-def _place(cause: Cause, reached: Mapping[str, Mapping[Keys, _Reached]]) -> Place:
+KnownPlaces = dict[str, dict[Keys, Reached | None]]
+"""By file and way: how far it leads there, None: nowhere."""
+
+
+def places_of(
+    causes: Causes, read: Read, cache: KnownPlaces | None = None
+) -> dict[str, list[Place]]:
+    """Return the places of the causes of each finding, each place once.
+
+    ``cache`` has places that were found before in the same files; more are added.
+    """
+    reached: KnownPlaces = {} if cache is None else cache
+    ways: dict[str, dict[Keys, None]] = {}
+    for cause in (cause for of_finding in causes.values() for cause in of_finding):
+        for file in cause.files:
+            of_file = reached.setdefault(file, {})
+            more = dict.fromkeys(way for way in cause.ways if way not in of_file)
+            if more:
+                ways.setdefault(file, {}).update(more)
+    for file, more in ways.items():
+        reached[file].update({**more, **_reached(file, more, read)})
+    return {
+        text: list(dict.fromkeys(_place(cause, reached) for cause in of_finding if cause.files))
+        for text, of_finding in causes.items()
+    }
+
+
+def _place(cause: Cause, reached: KnownPlaces) -> Place:
     """Return the place to which the most keys of a cause lead."""
-    best = _Reached(0, Place(cause.files[0], cause.line))
+    best = Reached(0, Place(cause.files[0], cause.line))
     for way in cause.ways:
         for file in cause.files:
-            one = reached.get(file, {}).get(way)
+            one = reached[file].get(way)
             if one is not None and one.keys == len(way):
                 return one.place
             if one is not None and one.keys > best.keys:
@@ -139,7 +153,7 @@ def _place(cause: Cause, reached: Mapping[str, Mapping[Keys, _Reached]]) -> Plac
     return best.place
 
 
-def _reached(file: str, ways: Iterable[Keys], read: Read) -> dict[Keys, _Reached]:
+def _reached(file: str, ways: Iterable[Keys], read: Read) -> dict[Keys, Reached]:
     data = read(file)
     if data is None:
         return {}
@@ -150,7 +164,7 @@ def _reached(file: str, ways: Iterable[Keys], read: Read) -> dict[Keys, _Reached
     for way, (keys, offset, pointer) in of_form(text, [*ways]).items():
         line = bisect_right(starts, offset)
         place = Place(file, line, offset - starts[line - 1] + 1, pointer)
-        places[way] = _Reached(keys, place)
+        places[way] = Reached(keys, place)
     return places
 
 

@@ -60,6 +60,16 @@ def changed_router(
                 raise StateError(f"{record.path} is of another kind")
             before += [] if old is None else [old]
             after += [] if new is None else [new]
+    return with_other_routes(before, after)
+
+
+def with_other_routes(
+    before: Sequence[FoundFile], after: Sequence[FoundFile]
+) -> ChangedRouter | None:
+    """Return the router whose files were and are these, if only its routes have changed.
+
+    Raises StateError if more has, or the files are not of one router; None: they say the same.
+    """
     if [_statement(file) for file in before] == [_statement(file) for file in after]:
         return None
     return _of_routes_alone(_router(before), _router(after))

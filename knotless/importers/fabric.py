@@ -189,6 +189,7 @@ class TableFabric(ImportedFabric):
     priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
     that make switches stop using ports, which are given by (switch, destination); None if that
     cannot be written. ``switch_settings`` returns the settings of the switches, by name.
+    ``resident_routes`` returns routes that can change, None: that is not possible.
     ``sections`` returns what a state needs to read one of them again; nothing if none is enough.
     ``first_groups`` returns the priority groups of the port of a source that packets of a traffic
     may be in, by numbers; none if that is not known. ``route_tables`` returns what the routers do
@@ -202,6 +203,7 @@ class TableFabric(ImportedFabric):
     configs: tuple[Config, ...] = ()
     routes_without: RoutesWithout = _no_files
     switch_settings: Callable[[], Mapping[str, ReadSettings]] = _no_settings
+    resident_routes: Callable[[], object] | None = None
     sections: Callable[[], dict[str, bytes]] = _no_sections
     first_groups: Callable[[int, int], frozenset[int]] = no_groups
     route_tables: Callable[[], RouteTables] = _no_route_tables

@@ -179,12 +179,15 @@ def check(
     return verdict_of(state, flow_control)
 
 
-def problems_of(state: ForwardingState, *, may_loop: bool = True) -> list[str]:
+def problems_of(
+    state: ForwardingState, *, may_loop: bool = True, part: Sequence[int] | None = None
+) -> list[str]:
     """Return a bounded number of lines: problems of packets first, then of rules.
 
     Some of the failed packets are traced again; the verdict has the total number. A packet that
     goes round holds each of its channels while it waits for the next. So if all channels pause and
-    their dependencies have no cycle, there is none: ``may_loop`` is false then.
+    their dependencies have no cycle, there is none: ``may_loop`` is false then. ``part`` is what
+    :func:`host_parts` returns, if that is known.
 
     Raises
     ------
@@ -194,7 +197,7 @@ def problems_of(state: ForwardingState, *, may_loop: bool = True) -> list[str]:
     """
     silent = [name for name in state.silent if name not in state.failures.switches]
     lines = [f"{name}: there are no rules for this switch" for name in silent]
-    lines = [*_first(lines, "switches without rules"), *_of_packets(state, may_loop=may_loop)]
+    lines = [*_first(lines, "switches without rules"), *_of_packets(state, part, may_loop=may_loop)]
     rules = [f"{state.channels.names[switch]}: {text}" for switch, text in state.core.problems]
     return [*lines, *_first(rules, "problems of rules")]
 
@@ -205,9 +208,13 @@ def _first(lines: list[str], subject: str) -> list[str]:
     return [*lines[:MAX_PROBLEMS], f"and {more} more {subject}"] if more > 0 else lines
 
 
-def _of_packets(state: ForwardingState, *, may_loop: bool) -> Iterator[str]:
+def _of_packets(
+    state: ForwardingState, part: Sequence[int] | None, *, may_loop: bool
+) -> Iterator[str]:
+    if not (state.core.undelivered or state.changing or state.core.failed_floods):
+        return
     hosts = state.fabric.hosts
-    part = host_parts(state.fabric, state.failures)
+    part = host_parts(state.fabric, state.failures) if part is None else part
     failed, count = state.core.failed, state.core.undelivered - dropped_pairs(state)[0]
     outcome = _outcome
     if state.changing:  # what the first switch drops is dropped by the rules of a generation alone

@@ -109,10 +109,9 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         findings.note(_with_management(imported, name))
     witnesses = (
         *reported.witnesses(),
-        *(_witness(imported, *step) for step in through_pools),
+        *(witness_of(imported, *step) for step in through_pools),
     )
     problems = [*problems, *findings.problems, *losses]
-    lines = [*missing, *findings.notes, *problems, *findings.losses]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
         fabric=imported.fabric.name,
@@ -138,16 +137,27 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         ],
         unread=[f"{router}:{port}" for router, port in imported.unread],
         assumed_routes=imported.assumed_routes,
-        causes={
-            text: of_files
-            for text, of_text in (
-                *((line, _causes(findings, line)) for line in lines),
-                *_of_lost_packets(imported),
-                *_of_steps(imported, witnesses),
-            )
-            if (of_files := [cause for cause in of_text if cause.files])
-        },
+        causes=causes_of(imported, [*missing, *findings.notes], problems, witnesses),
     )
+
+
+def causes_of(
+    imported: ImportedFabric,
+    lines: Sequence[str],
+    problems: Sequence[str],
+    witnesses: Sequence[SentWitness],
+) -> dict[str, list[Cause]]:
+    """Return the sources of the lines, problems and steps of a verdict, by their texts."""
+    causes = (
+        *((line, _causes(imported.findings, line)) for line in (*lines, *problems)),
+        *_of_lost_packets(imported, problems),
+        *_of_steps(imported, witnesses),
+    )
+    return {
+        text: of_files
+        for text, of_text in causes
+        if (of_files := [cause for cause in of_text if cause.files])
+    }
 
 
 def _causes(findings: Findings, line: str) -> Sequence[Cause]:
@@ -158,13 +168,15 @@ def _causes(findings: Findings, line: str) -> Sequence[Cause]:
     return [findings.cause(name) for name in named]
 
 
-def _of_lost_packets(imported: ImportedFabric) -> Iterator[tuple[str, Sequence[Cause]]]:
+def _of_lost_packets(
+    imported: ImportedFabric, lines: Sequence[str]
+) -> Iterator[tuple[str, Sequence[Cause]]]:
     """Yield the lines about packets that do not arrive, with what switches do where they are lost.
 
     Of those that go round, with what each switch on their way does.
     """
     state = next((traffic.state for traffic in imported.traffics if traffic.counted), None)
-    for line in () if state is None else problems_of(state):
+    for line in lines:
         source, to, rest = line.partition(" to ")
         target = rest.partition(": ")[0]
         if not to or state is None or state.source_number(source) is None:
@@ -241,10 +253,11 @@ def _witnesses(
     for place, row in enumerate(causes):
         traffic = int(np.searchsorted(ends, row, side="right"))
         packet = Packet(traffic, *rows[row, 4:].tolist())
-        yield _witness(imported, names[place], names[(place + 1) % len(names)], packet)
+        yield witness_of(imported, names[place], names[(place + 1) % len(names)], packet)
 
 
-def _witness(imported: ImportedFabric, holds: str, requests: str, packet: Packet) -> SentWitness:
+def witness_of(imported: ImportedFabric, holds: str, requests: str, packet: Packet) -> SentWitness:
+    """Return a step of a cycle with the packet that shows it."""
     traffic = imported.traffics[packet.traffic]
     return SentWitness(
         holds,

@@ -101,6 +101,22 @@ impl DestinationClasses {
         *self = Self::with_a_row_each(switches, class);
     }
 
+    /// Gives a destination another class at a switch. It then has a row of its own.
+    pub fn set_one(&mut self, switch: u32, destination: u32, class: u16) {
+        let (number, length) = (destination as usize, row_length(self.switches));
+        let row = self.row_of[number];
+        let is_alone = self.row_of.iter().filter(|&&other| other == row).count() == 1;
+        if !is_alone {
+            let first = row as usize * length;
+            self.row_of[number] = self.row_count() as u32;
+            self.rows.extend_from_within(first..first + length);
+        }
+        if self.own[number].0 == switch {
+            self.own[number] = (NO_SWITCH, 0);
+        }
+        self.rows[self.row_of[number] as usize * length + switch as usize] = class;
+    }
+
     /// How many rows there are.
     fn row_count(&self) -> usize {
         self.rows.len() / row_length(self.switches)

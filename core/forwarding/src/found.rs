@@ -229,7 +229,7 @@ pub(crate) struct Edges {
 }
 
 /// An entry that packets met: the hop and its place, and the source and destination of a packet.
-type Noted = (HopId, usize, u32, u32);
+pub(crate) type Noted = (HopId, usize, u32, u32);
 
 impl Edges {
     pub fn new(fabric: &Fabric) -> Self {
@@ -271,6 +271,11 @@ impl Edges {
     /// Edges that are added when [`Self::without`] says which.
     pub fn later() -> Self {
         Self { later: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The entries that were met, in their order, of edges that are added later.
+    pub fn into_noted(self) -> Vec<Noted> {
+        self.later.unwrap_or_default()
     }
 
     /// The edges of the entries that `other` has not met.

@@ -17,6 +17,7 @@ mod host_classes;
 pub mod openflow;
 pub mod plan;
 pub mod planned;
+pub mod resident;
 mod shared_paths;
 pub mod source_choices;
 pub mod state;

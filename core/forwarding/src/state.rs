@@ -245,6 +245,12 @@ impl State {
         Arc::make_mut(&mut self.classes).set(switch, classes);
     }
 
+    /// Gives a destination another class at a switch: one that there is room for.
+    pub fn set_class(&mut self, switch: u32, destination: u32, class: u16) {
+        debug_assert!(u32::from(class) < self.class_count(switch));
+        self.classes.set_one(switch, destination, class);
+    }
+
     /// The class of a destination at a switch.
     #[inline]
     pub fn class_of(&self, switch: u32, destination: u32) -> u16 {
@@ -400,6 +406,13 @@ impl State {
     pub fn step(&self, id: HopId, class: u16) -> Step<'_> {
         self.known_place(self.arrival[id as usize], class)
             .map_or(Step::Unreached, |place| self.entry(place))
+    }
+
+    /// The places of the entries of all classes for a hop into a switch.
+    pub(crate) fn known_places(&self, id: HopId) -> impl Iterator<Item = (u16, usize)> + '_ {
+        let arrival = self.arrival[id as usize];
+        let classes = (0..self.class_count(arrival.0)).map(|class| class as u16);
+        classes.filter_map(move |class| Some((class, self.known_place(arrival, class)?)))
     }
 
     /// What a switch does with packets that arrive on a hop: the filled entries, by ascending

@@ -122,6 +122,40 @@ impl TableSwitches {
         }
     }
 
+    /// Gives a destination another class at a switch, which has an action.
+    pub fn set_class(&mut self, switch: u32, destination: u32, class: u16) {
+        let switches = self.tables.first_class.len();
+        self.tables.class[destination as usize * switches + switch as usize] = class;
+    }
+
+    /// The class of a switch with an action, a new one if none has it; None: there are too many.
+    pub fn class_with(&mut self, switch: u32, action: &Action) -> Option<u16> {
+        let (tables, switch) = (&mut self.tables, switch as usize);
+        let known = tables.actions.iter().position(|one| one == action);
+        let number = known.unwrap_or(tables.actions.len());
+        if known.is_none() {
+            tables.actions.push(action.clone());
+        }
+        let first = tables.first_class[switch] as usize;
+        let next = tables.first_class.get(switch + 1);
+        let end = next.map_or(tables.action_of.len(), |&next| next as usize);
+        let mut own = tables.action_of[first..end].iter();
+        let class = own.position(|&one| one as usize == number).unwrap_or(end - first);
+        if first + class == end {
+            if class >= usize::from(u16::MAX) {
+                return None;
+            }
+            tables.action_of.insert(end, number as u32);
+            tables.first_class[switch + 1..].iter_mut().for_each(|first| *first += 1);
+        }
+        Some(class as u16)
+    }
+
+    /// Forgets what packets met that is not known.
+    pub fn forget_unknown(&mut self) {
+        self.unknown.clear();
+    }
+
     fn labels(&self) -> usize {
         self.tables.towards.len()
     }

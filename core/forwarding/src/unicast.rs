@@ -94,6 +94,11 @@ pub(crate) struct Unicasts<'a, B> {
     /// The hops of this round, each after all hops that it leads to.
     order: Vec<HopId>,
     stack: Vec<(HopId, usize, usize)>,
+    /// By step that is not a single hop: the last round in which packets on all hops that it leads to
+    /// were followed to the end, and their outcome if it is not bad.
+    steps: Vec<(u32, Option<Outcome>)>,
+    /// Whether the loads of channels are of interest.
+    has_loads: bool,
 }
 
 impl<'a, B: Behaviour> Unicasts<'a, B> {
@@ -103,8 +108,14 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         edges: &'a mut Edges,
         found: &'a mut Found,
     ) -> Self {
-        let (visits, order, stack) = (Vec::new(), Vec::new(), Vec::new());
-        Self { state, behaviour, edges, found, visits, round: 0, order, stack }
+        let (visits, order, stack, steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let has_loads = true;
+        Self { state, behaviour, edges, found, visits, round: 0, order, stack, steps, has_loads }
+    }
+
+    /// The same without the loads of channels.
+    pub fn without_loads(self) -> Self {
+        Self { has_loads: false, ..self }
     }
 
     /// Returns the switches at which packets for the hosts of a class arrive, and the hops: by the
@@ -229,6 +240,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let mut out = Vec::new();
         for host in hosts {
             self.begin();
+            self.state.to_itself.remove(&host);
             let channel = self.state.fabric.host_channel(host);
             let mut onward = Some(Vec::new());
             for label in self.state.sent_labels(host, host) {
@@ -269,6 +281,16 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 Some(number) => self.unassigned(&classes, number),
                 None => self.apart(&classes, destination),
             }
+        }
+    }
+
+    /// Follows what others send to a destination: a host, or an address that no host has.
+    pub fn explore_one(mut self, destination: u32) {
+        let classes = sender_classes(self.state);
+        let first = self.state.destinations() - self.state.unassigned.len();
+        match (destination as usize).checked_sub(first) {
+            Some(number) => self.unassigned(&classes, number),
+            None => self.apart(&classes, destination),
         }
     }
 
@@ -376,6 +398,12 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         while let Some((id, place, next)) = self.stack.last_mut() {
             let (id, place, child) = (*id, *place, *next);
             *next += 1;
+            if child == 0 && self.is_step_done(place) {
+                if let Some((_, _, next)) = self.stack.last_mut() {
+                    *next = usize::MAX;
+                }
+                continue;
+            }
             match self.state.entry(place).hops().get(child).copied() {
                 Some(child) if self.state.fabric.host(self.state.hop(child).channel).is_none() => {
                     self.enter(child, source, destination);
@@ -383,7 +411,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 Some(_) => {}
                 None => {
                     self.stack.pop();
-                    let outcome = self.outcome(place, destination);
+                    let outcome = self.outcome_of_step(place, destination);
                     let visit = &mut self.visits[id as usize];
                     (visit.outcome, visit.done) = (outcome, true);
                     self.order.push(id);
@@ -407,6 +435,31 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         self.visits[id as usize] = Visit { round, place: place as u32, ..Visit::default() };
         self.stack.push((id, place, 0));
         true
+    }
+
+    /// Whether all hops that an entry leads to are done, since another one had the same step.
+    fn is_step_done(&self, place: usize) -> bool {
+        let known = self.state.listed_step(place).and_then(|step| self.steps.get(step));
+        known.is_some_and(|&(round, _)| round == self.round)
+    }
+
+    /// The outcome of an entry; that of an equal step if it is known.
+    fn outcome_of_step(&mut self, place: usize, destination: u32) -> Outcome {
+        let Some(step) = self.state.listed_step(place) else {
+            return self.outcome(place, destination);
+        };
+        if step >= self.steps.len() {
+            self.steps.resize(step + 1, (0, None));
+        }
+        match self.steps[step] {
+            (round, Some(outcome)) if round == self.round => outcome,
+            _ => {
+                let outcome = self.outcome(place, destination);
+                // A bad one may be so because a hop leads to itself, and only on this way.
+                self.steps[step] = (self.round, (!outcome.bad).then_some(outcome));
+                outcome
+            }
+        }
     }
 
     /// Combines the outcomes of the hops that an entry leads to.
@@ -465,6 +518,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
 
     /// Adds the loads of delivered packets.
     fn count(&mut self) {
+        if !self.has_loads {
+            return;
+        }
         for &id in self.order.iter().rev() {
             let Visit { pairs, place, .. } = self.visits[id as usize];
             if pairs == 0.0 {

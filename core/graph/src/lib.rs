@@ -12,6 +12,7 @@ pub mod counted;
 pub mod cycle;
 pub mod dimension_order;
 pub mod distances;
+pub mod dynamic_order;
 mod error;
 mod follow;
 pub mod forest;

@@ -15,8 +15,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-import numpy as np
-
 from knotless.base.errors import ProofError, RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed
@@ -25,7 +23,6 @@ from knotless.importers.causes import Cause
 from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import distinct
 from knotless.importers.route_tables import RouteTables
 from knotless.importers.routers.bgp import computed_routes, static_routes
@@ -45,6 +42,7 @@ from knotless.importers.routers.files import (
 )
 from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.routers.plain_routes import plain_routes
+from knotless.importers.routers.resident_routes import ResidentRoutes
 from knotless.importers.routers.route_state import RouteState
 from knotless.importers.routers.router import Router, natural
 from knotless.importers.routers.routes import Destinations, destinations_of
@@ -107,6 +105,14 @@ def assemble(
         connected.wiring.interfaces,
         destinations.addresses,
     )
+    resident = partial(
+        ResidentRoutes,
+        connected.routers,
+        routed,
+        connected.routes,
+        destinations,
+        connected.wiring.cabling.is_inferred,
+    )
     pauses = has_flow_control(connected.routers)
     return TableFabric(
         fabric=routed.fabric,
@@ -124,7 +130,8 @@ def assemble(
         unread=tuple(port for _, port in destinations.unread),
         number_of=destinations.addresses.number_of,
         ends_at=destinations.hops.ends_at,
-        causes_at=partial(_route_causes, connected, destinations),
+        causes_at=resident().causes_at,
+        resident_routes=resident if ordinary else None,
         explain=partial(_explained, connected),
         assumed_routes=routes_by is not None,
         sections=state.sections if ordinary else dict,
@@ -137,39 +144,6 @@ def assemble(
             _beyond_routes(tunnels, servers, routes_by),
         ),
     )
-
-
-def _route_causes(
-    connected: _Connected,
-    destinations: Destinations,
-    switch: int,
-    _port: int | None,
-    destination: int,
-) -> list[Cause]:
-    """Return the source of the route that a router has for a destination, by its numbers."""
-    address = _an_address(destinations, destination)
-    if address is None or switch >= len(connected.routers):
-        return []
-    router = connected.routers[switch]
-    holding = [
-        prefix
-        for prefix in map(prefix_of, connected.routes[router.name])
-        if prefix.first <= address < prefix.end
-    ]
-    longest = min(holding, key=lambda prefix: prefix.size, default=None)
-    return [] if longest is None else [router.source.route(longest.text)]
-
-
-def _an_address(destinations: Destinations, number: int) -> int | None:
-    """Return an address of a destination, as a number; None if it is a tunnel, which has none."""
-    addresses = destinations.addresses
-    if addresses.kinds[number] >= 0:
-        places = np.flatnonzero(addresses.kind_of == addresses.kinds[number])
-        return addresses.ranges.ends[int(places[0])]
-    try:
-        return prefix_of(destinations.more[number - addresses.hosts].split(" ")[0]).first
-    except RuleError:
-        return None
 
 
 def _beyond_routes(

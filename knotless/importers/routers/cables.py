@@ -26,6 +26,9 @@ Routes = Mapping[str, tuple[NextHop, ...]]
 _POINT_TO_POINT = {4: 30, 6: 126}
 """A prefix of this length, by version of IP, or a longer one has addresses for two routers only."""
 
+_BY_NEXT_HOP = "the router that owns the address of a next hop"
+_BY_PREFIX = "the prefix that two ports share"
+
 
 @dataclass
 class Cabling:
@@ -39,6 +42,11 @@ class Cabling:
     outside: set[NamedEnd] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
     evidence: dict[NamedEnd, str] = field(default_factory=dict)
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether some cable is known from routes or prefixes alone."""
+        return not {*self.evidence.values()}.isdisjoint((_BY_NEXT_HOP, _BY_PREFIX))
 
     def join(self, a: NamedEnd, b: NamedEnd, evidence: str, findings: Findings) -> None:
         """Add a cable; one that contradicts another is a gap."""
@@ -151,10 +159,10 @@ def cabling_of(
     _outside(unread, cabling, findings)
     owned = list(_by_next_hop(routers, routes, interfaces, cabling))
     for a, b in owned:
-        cabling.join(a, b, "the router that owns the address of a next hop", findings)
+        cabling.join(a, b, _BY_NEXT_HOP, findings)
     inferred = list(dict.fromkeys(_by_prefix(routers, routes, interfaces, cabling)))
     for a, b in inferred:
-        cabling.join(a, b, "the prefix that two ports share", findings)
+        cabling.join(a, b, _BY_PREFIX, findings)
     if owned:
         findings.note(
             f"{len(owned)} cables are inferred from the routers that own next hops",

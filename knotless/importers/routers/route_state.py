@@ -9,7 +9,7 @@ are; these change by the hashes of one router.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -60,7 +60,7 @@ class RouteState:
         for name, port in self.peers:
             ports[name][port] = self.port[name, port]
         ends = self.addresses.ranges.ends
-        sums = _row_sums(self.hops)
+        sums = row_sums(self.hops)
         by_kind = np.zeros(max([*self.addresses.kinds, -1]) + 1, dtype=np.uint64)
         for destination, kind in enumerate(self.addresses.kinds):
             if kind >= 0:
@@ -109,7 +109,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     for prefix in {**old_hops, **new_hops}:
         if old_hops.get(prefix) != new_hops.get(prefix):
             changed_hops = (*old_hops.get(prefix, ()), *new_hops.get(prefix, ()))
-            _refuse_unless_onward(routers[0], prefix, changed_hops, ranges)
+            refuse_unless_onward(before.name, routers[0][1], prefix, changed_hops, ranges.place)
     actions = Actions()
     columns = [
         _columns(*of_router, ranges, actions) for of_router in zip(routers, (old, new), strict=True)
@@ -122,7 +122,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     if np.isin(was[:, changed], here).any() or np.isin(now[:, changed], here).any():
         raise StateError("networks of hosts have other routes")
     listed = actions.listed()
-    hashes = _hashes(listed)
+    hashes = hashes_of(listed)
     sums = _numbers(sections, "sums", "<u8").astype(np.uint64)
     new_actions: dict[int, Action] = {}
     fewer = True
@@ -134,8 +134,8 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
             raise StateError("addresses that were routed alike no longer are")
         for layer in range(depth):
             of_layer = (layer, places[:1])
-            sums[kind : kind + 1] -= _mixed(hashes, was[of_layer], switch, layer)
-            sums[kind : kind + 1] += _mixed(hashes, now[of_layer], switch, layer)
+            sums[kind : kind + 1] -= mixed(hashes, was[of_layer], switch, layer)
+            sums[kind : kind + 1] += mixed(hashes, now[of_layer], switch, layer)
         before_it, after_it = (listed[column[0, places[0]]] for column in (was, now))
         if before_it != after_it:
             new_actions[kind] = after_it
@@ -157,12 +157,14 @@ def _routes(router: Router, wiring: Wiring) -> list[tuple[Prefix, tuple[NextHop,
     return parsed_routes(routes)
 
 
-def _refuse_unless_onward(
-    router: PortsOfRouter, prefix: Prefix, hops: Sequence[NextHop], ranges: Ranges
+def refuse_unless_onward(
+    name: str, wiring: Wiring, prefix: Prefix, hops: Sequence[NextHop], ends: Container[int]
 ) -> None:
-    """Raise StateError unless a route is to other routers alone, which its ports are cabled to."""
-    name, wiring, _ = router
-    if not {prefix.first, prefix.end} <= ranges.place.keys():
+    """Raise StateError unless a route is to other routers alone, which its ports are cabled to.
+
+    ``ends`` are those of all ranges of addresses that routers tell apart.
+    """
+    if not (prefix.first in ends and prefix.end in ends):
         raise StateError(f"no router had a route to {prefix.text}")
     for hop in hops:
         members = () if hop.interface is None else wiring.ports(name, hop.interface)
@@ -225,14 +227,14 @@ def _ports(router: Router, ports: Mapping[str, int]) -> PortsOfRouter:
     return router.name, Wiring(Interfaces([router]), Cabling(peers)), number
 
 
-def _hashes(actions: Sequence[Action]) -> NDArray[np.uint64]:
+def hashes_of(actions: Sequence[Action]) -> NDArray[np.uint64]:
     """Return a hash of each action."""
     texts = [repr((kind, tuple(map(int, ports)))).encode() for kind, ports in actions]
     data = b"".join(blake2b(text, digest_size=8).digest() for text in texts)
     return np.frombuffer(data, dtype="<u8").astype(np.uint64)
 
 
-def _mixed(
+def mixed(
     hashes: NDArray[np.uint64], values: NDArray[Any], switches: NDArray[np.uint64], layer: int
 ) -> NDArray[np.uint64]:
     """Return the hashes of actions of switches in a layer, 0 where a switch has none."""
@@ -242,12 +244,12 @@ def _mixed(
     return np.where(values < 0, np.uint64(0), mixed ^ (mixed >> np.uint64(31)))
 
 
-def _row_sums(hops: NextHops) -> NDArray[np.uint64]:
+def row_sums(hops: NextHops) -> NDArray[np.uint64]:
     """Return by destination the sum of the hashes of what all switches do, in all layers."""
     layers = [hops.table, *(() if hops.fallbacks is None else hops.fallbacks)]
-    hashes = _hashes(hops.actions.listed())
+    hashes = hashes_of(hops.actions.listed())
     switches = np.arange(layers[0].shape[1], dtype=np.uint64)
     sums = np.zeros(len(layers[0]), dtype=np.uint64)
     for layer, values in enumerate(layers):
-        sums += _mixed(hashes, values, switches, layer).sum(axis=1, dtype=np.uint64)
+        sums += mixed(hashes, values, switches, layer).sum(axis=1, dtype=np.uint64)
     return sums

@@ -55,6 +55,17 @@ class Destinations:
         sent = self.sent[: ends - len(self.unread), :ends]
         return int(np.count_nonzero(sent) - np.count_nonzero(sent.diagonal()))
 
+    def an_address(self, number: int) -> int | None:
+        """Return an address of a destination, as a number; None if it is a tunnel."""
+        addresses = self.addresses
+        if addresses.kinds[number] >= 0:
+            places = np.flatnonzero(addresses.kind_of == addresses.kinds[number])
+            return addresses.ranges.ends[int(places[0])]
+        try:
+            return prefix_of(self.more[number - addresses.hosts].split(" ")[0]).first
+        except RuleError:
+            return None
+
     @property
     def first_labels(self) -> NDArray[np.uint16]:
         """The labels of packets when hosts send them, shape of ``sent``: in no tunnel."""
@@ -305,12 +316,12 @@ def matched_actions(
             direct[id(hops)] = [hop for hop in hops if hop.address is None]
         exits = tuple(wiring.leaves(name, hop, prefix) for hop in direct[id(hops)])
         if (id(hops), exits) not in numbers:
-            numbers[id(hops), exits] = _action(router, hops, actions, findings, prefix)
+            numbers[id(hops), exits] = action_of(router, hops, actions, findings, prefix)
         numbered.append((prefix, numbers[id(hops), exits]))
     return ranges.matched(numbered)
 
 
-def _action(
+def action_of(
     router: PortsOfRouter,
     hops: Sequence[NextHop],
     actions: Actions,

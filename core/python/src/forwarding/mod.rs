@@ -5,6 +5,7 @@ mod compile;
 mod compiled;
 mod dot1q;
 mod plan;
+mod resident;
 mod rules;
 mod state;
 mod tables;
@@ -22,6 +23,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rules::PySwitch>()?;
     module.add_class::<compiled::PyCompiled>()?;
     module.add_class::<what_if::PyWhatIf>()?;
+    module.add_class::<resident::PyResident>()?;
     module.add_function(wrap_pyfunction!(compile::compile_rules, module)?)?;
     module.add_function(wrap_pyfunction!(dot1q::of_dot1q, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;

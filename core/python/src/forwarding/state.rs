@@ -34,7 +34,7 @@ const TRACED_HOPS: usize = 1_000_000;
 /// A state, explored; see the class of that name in `forwarding.pyi`.
 #[pyclass(frozen, name = "State", module = "knotless._core.forwarding")]
 pub struct PyState {
-    state: State,
+    state: Arc<State>,
     found: Found,
     problems: Vec<(u32, String)>,
 }
@@ -47,11 +47,11 @@ impl PyState {
         members: &[Vec<bool>],
     ) -> Self {
         let found = explore(&mut state, behaviour, members);
-        Self::found(state, found)
+        Self::found(Arc::new(state), found)
     }
 
     /// A state with what exploration has shown.
-    pub fn found(state: State, found: Found) -> Self {
+    pub fn found(state: Arc<State>, found: Found) -> Self {
         Self { state, found, problems: Vec::new() }
     }
 

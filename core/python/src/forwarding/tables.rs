@@ -1,5 +1,7 @@
 //! A state from next-hop tables.
 
+use std::sync::Arc;
+
 use forwarding::explore::explore_change;
 use forwarding::fabric::Fabric;
 use forwarding::state::{Choice, State};
@@ -15,7 +17,7 @@ use super::state::{fabric, PyState};
 pub(super) type Ends = Vec<(u32, u32)>;
 
 /// The actions: each of a kind, with a list of ports or the number of a map.
-fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
+pub(super) fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
     let wrong = || PyValueError::new_err("actions do not fit");
     let count = rows(arrays, "action_kind")?;
     let kinds: Vec<u8> = flat(arrays, "action_kind", &[count])?;
@@ -125,7 +127,7 @@ fn described(gap: Gap) -> String {
 }
 
 /// The state that arrays describe, not yet explored, and the behaviour from which it is filled.
-fn unexplored(
+pub(super) fn unexplored(
     switches: usize,
     leaves: Ends,
     enters: Ends,
@@ -221,7 +223,7 @@ pub fn of_changed_tables(
                 });
             let unknown = behaviour.unknown().map(|(at, gap)| (at, described(gap)));
             let problems: Vec<_> = unknown.collect();
-            let found = |found| PyState::found(State::default(), found);
+            let found = |found| PyState::found(Arc::default(), found);
             (found(before).with_problems(problems.clone()), found(after).with_problems(problems))
         }));
     }
