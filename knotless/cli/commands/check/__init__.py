@@ -37,7 +37,7 @@ from knotless.cli.help import OTHERS, Command, under
 @under("Switches", judged_switch_options, ["switch_settings"])
 @under("Traffic", freeze_options, ["freezing"])
 @under("Failures and remedies", failure_options, ["max_failed", "react", "remedies", "export"])
-@under("Later checks", state_options, ["write_state", "since"])
+@under("Later checks", state_options, ["write_state", "since", "watch"])
 @under(OTHERS, output_options, ["draw", "sarif", "proof", "details", "as_json"])
 def command(
     source: Source,
@@ -89,6 +89,8 @@ def command(
     Example: knotless check my-fabric --write-state fabric.state
 
     Example: knotless check my-fabric --since fabric.state
+
+    Example: knotless check my-fabric --watch
     """
     options = CheckOptions(source, query, switches, freeze, failures, states, output)
     options.refuse_contradictions()
@@ -108,4 +110,8 @@ def command(
             from knotless.cli.commands.check.patches import check_patches
 
             check_patches(options)
+        if states.watch:
+            from knotless.cli.commands.check.watch import watch
+
+            watch(source, output)
         check_imported(options)

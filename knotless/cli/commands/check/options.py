@@ -10,6 +10,7 @@ import click
 
 from knotless.base.computed_routes import COMPUTED
 from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import AUTO
 from knotless.cli import complete
 from knotless.cli.commands._verdict_options import (
     FreezeOptions,
@@ -153,13 +154,15 @@ failure_options = grouped(
 class StateOptions:
     """The files of states to write and to go on from, and whether all files are compared.
 
-    ``state_key`` is the file with their key.
+    ``state_key`` is the file with their key. With ``watch`` nothing is kept in files, and the
+    verdict follows changes until Ctrl-C.
     """
 
     write_state: str | None
     since: str | None
     rehash: bool
     state_key: str | None
+    watch: bool
 
     @property
     def key(self) -> bytes:
@@ -173,6 +176,8 @@ class StateOptions:
     @property
     def name(self) -> str | None:
         """The option that is given; None if none is."""
+        if self.watch:
+            return "--watch"
         if self.since is not None:
             return "--since"
         return None if self.write_state is None else "--write-state"
@@ -200,6 +205,11 @@ state_options = grouped(
         "--state-key",
         metavar="F",
         help="A file with 16 bytes or more: states count only if they were written with this key.",
+    ),
+    click.option(
+        "--watch",
+        is_flag=True,
+        help="Print the verdict again whenever files change, until Ctrl-C.",
     ),
 )
 
@@ -280,6 +290,8 @@ class CheckOptions:
             raise KnotlessError("check needs either a directory of rules or other files, or --live")
         if self.states.rehash and self.states.since is None:
             raise KnotlessError("--rehash says how --since compares files: give both")
+        if self.states.watch:
+            self._refuse_with_watch()
         if self.states.write_state is not None and self.states.since is not None:
             raise KnotlessError("--write-state keeps a full check, --since avoids one: give either")
         if self.states.write_state is not None:
@@ -303,8 +315,20 @@ class CheckOptions:
             raise KnotlessError(f"{self.states.name} is for verdicts, not with {given[0]}")
         self._refuse_with_patches([*given, *filter(None, [self.states.name])])
         self._refuse_with_proof()
-        if self.states.state_key is not None and self.states.name is None:
+        if self.states.state_key is not None and self.states.name in (None, "--watch"):
             raise KnotlessError("--state-key is for --write-state and --since")
+
+    def _refuse_with_watch(self) -> None:
+        """Raise KnotlessError for options that ask for more than a verdict that follows files."""
+        given = {
+            "--write-state": self.states.write_state,
+            "--since": self.states.since,
+            "--failures": self.failures.max_failed,
+            "--flow-control": self.source.flow_control != AUTO,
+        }
+        for option, value in given.items():
+            if value:
+                raise KnotlessError(f"--watch follows verdicts, and is not given with {option}")
 
     def _refuse_with_patches(self, given: Sequence[str]) -> None:
         """Raise KnotlessError for options that ask for more than verdicts before and after."""
