@@ -74,7 +74,7 @@ fn explore_on<B: Behaviour + Send>(
         let hosts = 0..state.fabric.hosts() as u32;
         Unicasts::new(state, behaviour, &mut edges, &mut found).explore_own(hosts);
     }
-    edges.report(&state.fabric, &mut found);
+    edges.report(&mut found);
     found.round_loads();
     found
 }
@@ -109,8 +109,8 @@ pub fn explore_change<B: Behaviour>(
     Unicasts::new(state, behaviour, &mut former, &mut before).explore_only(destinations);
     change(state, behaviour);
     Unicasts::new(state, behaviour, &mut present, &mut after).explore_only(destinations);
-    former.without(state, &present).report(&state.fabric, &mut before);
-    present.without(state, &former).report(&state.fabric, &mut after);
+    former.without(state, &present).report(&mut before);
+    present.without(state, &former).report(&mut after);
     before.round_loads();
     after.round_loads();
     (before, after)
@@ -271,7 +271,7 @@ mod tests {
         let mut edges = Edges::new(&state.fabric);
         let mut mesh = Mesh(fault);
         let arrivals = Unicasts::new(&mut state, &mut mesh, &mut edges, &mut found).explore();
-        edges.report(&state.fabric, &mut found);
+        edges.report(&mut found);
         (found, arrivals)
     }
 
@@ -286,7 +286,7 @@ mod tests {
             let mut found = Found::empty(&state, 0, 1);
             let shared = SharedPaths::new(&mut state, &mut Mesh(Fault::None)).explore(&mut found);
             let (same, edges) = shared.expect("each packet has one path, and arrives");
-            edges.report(&state.fabric, &mut found);
+            edges.report(&mut found);
             if exact {
                 found.round_loads();
                 expected.exact_loads.clone_from(&found.exact_loads);
@@ -340,7 +340,7 @@ mod tests {
             assert_eq!(format!("{found:?}"), untouched);
             let mut edges = Edges::new(&state.fabric);
             unicasts(&mut state, &mut Mesh(fault), &mut edges, &mut found);
-            edges.report(&state.fabric, &mut found);
+            edges.report(&mut found);
             assert_eq!(format!("{found:?}"), format!("{expected:?}"));
         }
     }

@@ -25,6 +25,14 @@ pub struct Edge {
     pub alone: bool,
 }
 
+impl Edge {
+    /// Edges are sorted by what is held, then by what is waited for: one number.
+    fn order(&self) -> u128 {
+        let node = |(channel, vc): (u32, u8)| u128::from(channel) << 8 | u128::from(vc);
+        node(self.before) << 40 | node(self.after)
+    }
+}
+
 /// One virtual channel is held while a packet waits for several, of which it takes the first that
 /// is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -388,10 +396,11 @@ impl Edges {
     }
 
     /// Adds all to `found`, sorted.
-    pub fn report(mut self, fabric: &Fabric, found: &mut Found) {
-        self.sort(fabric);
-        self.known.shrink_to_fit();
+    pub fn report(self, found: &mut Found) {
         found.edges = self.known;
+        // In place: large fabrics have millions of them.
+        found.edges.sort_unstable_by_key(Edge::order);
+        found.edges.shrink_to_fit();
         found.first_free = self
             .first_free
             .into_iter()
@@ -403,47 +412,6 @@ impl Edges {
             })
             .collect();
         found.first_free.sort_by(|a, b| (a.before, &a.after).cmp(&(b.before, &b.after)));
-    }
-
-    /// Sorts the edges in their place: large fabrics have millions of them.
-    fn sort(&mut self, fabric: &Fabric) {
-        let mut leaving = vec![Vec::new(); fabric.switches()];
-        for channel in 0..fabric.channels() {
-            leaving[fabric.leaves(channel as u32).0 as usize].push(channel);
-        }
-        // By edge: where it is to be.
-        let mut target = std::mem::take(&mut self.more);
-        let mut count = 0;
-        let mut chain = Vec::new();
-        for held in 0..fabric.channels() {
-            let first = count;
-            for &next in &leaving[fabric.enters(held as u32).0 as usize] {
-                let mut place = self.last[self.first[next] + self.number[held] as usize].place;
-                while place != NONE {
-                    chain.push(place);
-                    place = target[place as usize];
-                }
-            }
-            // Edges of one virtual channel, as most are, are in order.
-            let key = |&place: &u32| {
-                let Edge { before, after, .. } = self.known[place as usize];
-                (before, after)
-            };
-            if !chain.is_sorted_by_key(key) {
-                chain.sort_unstable_by_key(key);
-            }
-            count += chain.len() as u32;
-            for (place, to) in chain.drain(..).zip(first..) {
-                target[place as usize] = to;
-            }
-        }
-        for place in 0..target.len() {
-            while target[place] as usize != place {
-                let to = target[place] as usize;
-                self.known.swap(place, to);
-                target.swap(place, to);
-            }
-        }
     }
 }
 
@@ -461,7 +429,10 @@ mod tests {
         Hop { channel, label: 0, vc }
     }
 
-    fn edges(all: &[((u32, u8), (u32, u8))]) -> Edges {
+    /// What is held, and what is waited for.
+    type Ends = ((u32, u8), (u32, u8));
+
+    fn edges(all: &[Ends]) -> Edges {
         let mut edges = Edges::new(&ring());
         for (&(before, after), source) in all.iter().zip(0..) {
             edges.add_least(hop(before.0, before.1), hop(after.0, after.1), (source, 0));
@@ -471,7 +442,7 @@ mod tests {
 
     fn shown(edges: Edges) -> Found {
         let mut found = Found { loads: vec![0.0; 3], ..Found::default() };
-        edges.report(&ring(), &mut found);
+        edges.report(&mut found);
         found
     }
 
