@@ -248,7 +248,7 @@ impl State {
     /// Gives a destination another class at a switch: one that there is room for.
     pub fn set_class(&mut self, switch: u32, destination: u32, class: u16) {
         debug_assert!(u32::from(class) < self.class_count(switch));
-        self.classes.set_one(switch, destination, class);
+        Arc::make_mut(&mut self.classes).set_one(switch, destination, class);
     }
 
     /// The class of a destination at a switch.
