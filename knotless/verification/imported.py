@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import assumptions
+from knotless.forwarding.state import Trace
 from knotless.importers.causes import Cause
 from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric, Traffic
 from knotless.importers.findings import Findings
@@ -176,6 +179,7 @@ def _of_lost_packets(
     Of those that go round, with what each switch on their way does.
     """
     state = next((traffic.state for traffic in imported.traffics if traffic.counted), None)
+    causes_at = cache(imported.causes_at)
     for line in lines:
         source, to, rest = line.partition(" to ")
         target = rest.partition(": ")[0]
@@ -185,11 +189,18 @@ def _of_lost_packets(
         if number is None:
             continue
         trace = state.trace_number(source, number)
-        ends = [*trace.unsupported, *trace.dropped]
-        on_the_way = [hop.channel for hop in trace.hops if hop.channel < len(imported.channels)]
-        ends = ends or list(dict.fromkeys(imported.channels.tail[on_the_way].tolist()))
-        causes = [imported.causes_at(end, None, number) for end in ends[:_MOST_CAUSES]]
+        ends = [*trace.unsupported, *trace.dropped] or _passed(imported, trace)
+        causes = [causes_at(end, None, number) for end in islice(ends, _MOST_CAUSES)]
         yield line, [cause for some in causes for cause in some]
+
+
+def _passed(imported: ImportedFabric, trace: Trace) -> Iterator[int]:
+    """Yield the switches that a packet leaves by channels between switches, each once."""
+    tails, passed = imported.channels.tail, set[int]()
+    for hop in trace.hops:
+        if hop.channel < len(tails) and (switch := int(tails[hop.channel])) not in passed:
+            passed.add(switch)
+            yield switch
 
 
 def _of_steps(

@@ -137,7 +137,7 @@ def test_as_a_full_check_after_twenty_edits(tmp_path: Path) -> None:
     assert seen["opened"]
 
 
-@pytest.mark.long
+@pytest.mark.deep
 def test_as_a_full_check_after_a_thousand_edits(tmp_path: Path) -> None:
     seen = compare_edits(tmp_path, seed=2, count=1000)
     print(seen)  # noqa: T201 - for people who run it with -s
