@@ -90,11 +90,12 @@ def assemble(
     routed, reached = _routed(name, connected, tunnels, servers, findings)
     settled = settle(connected.routers, routed, reached, tunnels, connected.bridges, findings)
     destinations = settled.destinations
+    cabling = connected.wiring.cabling
     ordinary = not (tunnels or servers or connected.bridges or routes_by)
     state = RouteState(
         routed.names,
         routed.port,
-        connected.wiring.cabling.peers,
+        cabling.peers,
         destinations.addresses,
         destinations.hops,
     )
@@ -111,7 +112,7 @@ def assemble(
         routed,
         connected.routes,
         destinations,
-        connected.wiring.cabling.is_inferred,
+        cabling.is_inferred,
     )
     pauses = has_flow_control(connected.routers)
     return TableFabric(
@@ -134,7 +135,8 @@ def assemble(
         resident_routes=resident if ordinary else None,
         explain=partial(_explained, connected),
         assumed_routes=routes_by is not None,
-        sections=state.sections if ordinary else dict,
+        # Cables that are known from routes may go with these.
+        sections=state.sections if ordinary and not cabling.is_inferred else dict,
         first_groups=settled.first_groups,
         route_tables=partial(
             _route_tables,
