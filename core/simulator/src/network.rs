@@ -56,8 +56,8 @@ enum Binding {
     Pairs,
     /// The same, by the hash of Open vSwitch: the address of each host, and the seed.
     Addresses(Vec<u64>, u32),
-    /// Each frame anew; how often this was done.
-    Frames(u64),
+    /// Each frame anew; by switch how often this was done.
+    Frames(Vec<u64>),
     /// Each frame when it begins to be sent, the first that is free; memory for one.
     FirstFree(Vec<(ChannelId, Frame<Packet>)>),
     /// Each frame at its first switch, by the lengths of its queues.
@@ -127,7 +127,7 @@ impl Network {
 
     /// See [`crate::Simulation::spray`].
     pub fn spray(&mut self) {
-        self.binding = Binding::Frames(0);
+        self.binding = Binding::Frames(vec![0; self.fabric.switches]);
     }
 
     /// See [`crate::Simulation::hash_addresses`].
@@ -159,13 +159,9 @@ impl Network {
             () if self.fabric.hubs => Some("hubs have one medium"),
             () if self.held.is_some() => Some("rules change"),
             () if self.tables.trees() > 0 => Some("multicast"),
-            () if matches!(self.binding, Binding::Frames(_)) => {
-                Some("frames are counted for the choice of paths")
-            }
             () if matches!(self.binding, Binding::FirstFree(_)) => {
                 Some("frames wait for several outputs")
             }
-            () if configs().any(|config| config.jitter > 0) => Some("jitter is one random stream"),
             () if configs().any(|c| c.flow_control.uses_credits() && c.faults.any()) => {
                 Some("credits on lines that lose frames")
             }
@@ -448,8 +444,8 @@ impl Network {
             }
         }
         if let Entry::OneOf { first, count } = entry {
-            if let Binding::Frames(number) = &mut self.binding {
-                *number += 1;
+            if let Binding::Frames(numbers) = &mut self.binding {
+                numbers[switch as usize] += 1;
             }
             entry = match &self.binding {
                 Binding::AtSource(_) => self.direct_or_around(channel, packet.column, first, count),
@@ -507,7 +503,10 @@ impl Network {
         let drawn = |numbers| (mixed(self.seed, numbers) % u64::from(count)) as u32;
         let place = match &self.binding {
             Binding::Pairs => drawn([from, to, switch]),
-            Binding::Frames(number) => drawn([*number as u32, (*number >> 32) as u32, switch]),
+            Binding::Frames(numbers) => {
+                let number = numbers[switch as usize];
+                drawn([number as u32, (number >> 32) as u32, switch])
+            }
             Binding::Addresses(addresses, seed) => {
                 let [source, destination] = [from, to].map(|host| addresses[host as usize]);
                 select_member(hash_basis(*seed, switch), source, destination, count).into()

@@ -22,10 +22,10 @@ fn below(random: &mut SplitMix64, end: u64) -> u64 {
     random.next_u64() % end
 }
 
-/// Each switch sends by the first of its shortest paths.
+/// Each switch sends by one of its shortest paths.
 struct Shortest {
-    /// (switch, destination switch): the channel, by its ends.
-    next: Vec<Vec<u32>>,
+    /// (switch, destination switch): the channels with which they begin.
+    next: Vec<Vec<Vec<u32>>>,
     at: Vec<u32>,
 }
 
@@ -42,10 +42,10 @@ impl Behaviour for Shortest {
         if at == to {
             out.push(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
         } else {
-            let channel = self.next[at as usize][to as usize];
-            out.push(Hop { channel, label: 1, vc: 0 });
+            let next = &self.next[at as usize][to as usize];
+            out.extend(next.iter().map(|&channel| Hop { channel, label: 1, vc: 0 }));
         }
-        Ok(Choice::All)
+        Ok(Choice::OneOf)
     }
 }
 
@@ -112,17 +112,24 @@ fn draw(random: &mut SplitMix64, line: ChannelConfig, delays: &[Time]) -> Drawn 
     Drawn { switches, rows, hosts, tables }
 }
 
-/// By switch: the channel of the first hop of a shortest path to it.
-fn first_hops(from: u32, switches: u32, ends: &[(u32, u32)]) -> Vec<u32> {
-    let mut hops = vec![u32::MAX; switches as usize];
-    let mut reached = VecDeque::from([(from, None)]);
-    let mut seen = vec![false; switches as usize];
-    seen[from as usize] = true;
-    while let Some((switch, first)) = reached.pop_front() {
-        hops[switch as usize] = first.unwrap_or(u32::MAX);
-        for (channel, &(a, b)) in (0..).zip(ends) {
-            if a == switch && !std::mem::replace(&mut seen[b as usize], true) {
-                reached.push_back((b, first.or(Some(channel))));
+/// By switch: the channels with which the shortest paths to it begin.
+fn first_hops(from: u32, switches: u32, ends: &[(u32, u32)]) -> Vec<Vec<u32>> {
+    let mut hops: Vec<Vec<u32>> = vec![Vec::new(); switches as usize];
+    let mut distance = vec![u32::MAX; switches as usize];
+    distance[from as usize] = 0;
+    let mut reached = VecDeque::from([from]);
+    while let Some(switch) = reached.pop_front() {
+        for (channel, &(_, next)) in (0..).zip(ends).filter(|(_, ends)| ends.0 == switch) {
+            if distance[next as usize] == u32::MAX {
+                distance[next as usize] = distance[switch as usize] + 1;
+                reached.push_back(next);
+            }
+            if distance[next as usize] == distance[switch as usize] + 1 {
+                let begin =
+                    if switch == from { vec![channel] } else { hops[switch as usize].clone() };
+                hops[next as usize].extend(begin);
+                hops[next as usize].sort_unstable();
+                hops[next as usize].dedup();
             }
         }
     }
@@ -230,6 +237,9 @@ fn run(
     if seed.is_multiple_of(2) {
         simulation.take_turns();
     }
+    if seed % 5 < 2 {
+        simulation.spray();
+    }
     if cores > 1 {
         simulation.use_cores(cores).expect("it can be divided");
     }
@@ -281,6 +291,7 @@ fn random_fabrics_have_one_result() {
             buffer: limits,
             watchdog,
             faults: Faults { loss, ..Faults::NONE },
+            jitter: below(&mut random, 2) * MICROSECOND / 3,
             ..config(MICROSECOND)
         };
         let delays = [[MICROSECOND; 3], [MICROSECOND, MICROSECOND / 2, 3 * MICROSECOND]];
@@ -309,7 +320,7 @@ fn random_fabrics_have_one_result() {
         };
         let (one, counts) = run(&drawn, kind, seed, &settings, 1);
         seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += u64::from(count > 0));
-        for cores in [2, 3] {
+        for cores in 2..=drawn.switches.min(4) as usize {
             let (several, _) = run(&drawn, kind, seed, &settings, cores);
             let difference = difference(&one, &several);
             assert_eq!(difference, None, "seed {seed}, traffic {kind}, {cores} cores");
