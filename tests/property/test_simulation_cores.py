@@ -79,6 +79,4 @@ def test_the_result_does_not_depend_on_the_number_of_cores(scenario: Scenario) -
         several = simulate(scenario, cores=cores)
         assert several.result_sha256 == one.result_sha256
         assert several.report.first_pauses == one.report.first_pauses
-        reason = several.one_core_because or ""
-        known = ("", "there are too few switches", "jitter is one random stream")
-        assert reason in known
+        assert several.one_core_because in (None, "", "there are too few switches")

@@ -215,13 +215,11 @@ def test_samples() -> None:
     [
         (["torus,4,4", "--pattern", "tornado", "--message-bytes", "3000"], "acknowledged messages"),
         (["lsft,2", "--pattern", "schedule"], "phases with barriers"),
-        (["torus,4,4", "--pattern", "tornado", "--flow-control", "none"], "jitter is one random"),
         (["torus,4,4", "--pattern", "tornado", "--delay", "0"], "links have no delay"),
         (["flat,4", "--pattern", "shift:1"], "there are too few switches"),
         (["hub,4", "--pattern", "shift:1", "--load", "0.1"], "hubs have one medium"),
         (["torus,4,4", "--send", "h1=all"], "multicast"),
         (["flat,9", "--incast", "8:9000", "--transport", "dcqcn"], "transports"),
-        (["fattree2,4", "--pattern", "shift:4", "--multipath", "spray"], "frames are counted"),
     ],
 )
 def test_what_cannot_be_divided_is_simulated_on_one_core(arguments: list[str], reason: str) -> None:
