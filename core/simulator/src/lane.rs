@@ -182,7 +182,7 @@ impl<F: Copy> Lane<F> {
     /// Keep some of the flights, of which none has passed a milestone.
     pub fn retain(&mut self, keep: impl Fn(&F) -> bool) {
         let all: Vec<Begun<F>> = (0..self.begun).map(|number| *self.at(number)).collect();
-        (self.begun, self.room_until) = (0, self.ring.len());
+        (self.begun, self.sorted, self.room_until) = (0, 0, self.ring.len());
         for Begun { at, order, flight } in all {
             if keep(&flight) {
                 self.push(at, order, flight);
