@@ -43,7 +43,7 @@ RESULTS = {
     name
     for line in (
         "on valid late problems repeat lateness_us_p99 lost_frames deadlock cycle result_sha256",
-        "late_attempts stretch slow_down host_wait_us datapath",
+        "late_attempts stretch slow_down host_wait_us datapath real_time_programs",
         "of_theory theory_mbps flows flows_mbps theory_flows_mbps mean_mbps",
         "mean_switches max_channel_load window_s mbps of_line seconds throughput_ratio barriers",
         "list_means_us mean_us median_us p50_us p99_us min_us max_us predicted_us one_way_us",

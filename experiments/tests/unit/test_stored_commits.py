@@ -11,10 +11,7 @@ from knotless.results import stored
 from knotless_experiments.reproduction.sensitivity import RUNS
 from tests.support.waiting import HANG_S
 
-JOINED = {
-    "0fde33351cfc7ce2baf93d7d88015d3c3df7611d",
-    "47fc6bba9b84c888c8dcd7038ad90c08d1b988e8",
-}
+JOINED = {"47fc6bba9b84c888c8dcd7038ad90c08d1b988e8"}
 """Commits whose changes were joined with others in one: "Model today's switches, hosts and
 workloads, and plans with several paths"."""
 
