@@ -25,8 +25,13 @@ impl Simulation {
             boundary.out.swap_with_slice(out);
         }
         for (part, told) in exchanged.iter_mut().enumerate() {
-            self.hosts.swap_exchanged(part, told);
+            self.tell_part(part, told);
         }
+    }
+
+    /// What another part has to know, in place of an empty parameter.
+    pub(crate) fn tell_part(&mut self, part: usize, empty: &mut Exchanged) {
+        self.hosts.swap_exchanged(part, empty);
     }
 
     /// What another part has told.

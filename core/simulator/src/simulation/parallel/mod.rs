@@ -31,6 +31,7 @@ pub(super) use worker::{Session, Worker};
 use super::Simulation;
 use crate::event::Event;
 use crate::event_queue::{before, time_of, Key, NEVER};
+use crate::hosts::Exchanged;
 use crate::parts::Places;
 use crate::report::Completion;
 use barrier::Barrier;
@@ -146,6 +147,21 @@ impl Parallel {
             }
         });
         self.gather(first);
+        self.settle(first);
+    }
+
+    /// Tell parts which of their messages have ended in the last window by a packet that was lost.
+    fn settle(&mut self, first: &mut Simulation) {
+        let mut parts: Vec<&mut Simulation> = vec![first];
+        parts.extend(&mut self.others);
+        let mut told = Exchanged::default();
+        for from in 0..parts.len() {
+            for to in (0..parts.len()).filter(|&to| to != from) {
+                told.clear();
+                parts[from].tell_part(to, &mut told);
+                parts[to].take_exchanged(&told);
+            }
+        }
     }
 
     /// Put the completions that parts have kept into order.
