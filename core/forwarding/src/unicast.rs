@@ -397,7 +397,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
         while let Some((id, place, next)) = self.stack.last_mut() {
             let (id, place, child) = (*id, *place, *next);
-            *next += 1;
+            *next = next.saturating_add(1);
             if child == 0 && self.is_step_done(place) {
                 if let Some((_, _, next)) = self.stack.last_mut() {
                     *next = usize::MAX;
