@@ -69,7 +69,7 @@ def storm(kind: str, seed: int) -> Storm:
     """Return a ``deadlock``, a ``slow`` or ``stopped`` interface, or ``two`` of these."""
     rng = random.Random(f"{kind}/{seed}")  # noqa: S311
     if kind == "deadlock":
-        net, slow = ring(rng.randint(4, 8)), list[str]()
+        net, slow = ring(rng.randint(5, 8)), list[str]()  # four share their links without pauses
     else:
         net = leaf_spine(rng.randint(3, 5), rng.randint(1, 3))
         leaves = [name for name in net.routers if name.startswith("leaf")]

@@ -229,7 +229,7 @@ class ResidentRoutes:
 
     def _table(self, name: str) -> _Table:
         if name not in self._tables:
-            parsed = [(prefix_of(text), hops) for text, hops in self._routes[name].items()]
+            parsed = [(prefix_of(text), hops) for text, hops in self._routes.get(name, {}).items()]
             self._tables[name] = {(p.first, p.end): (p, hops) for p, hops in parsed}
         return self._tables[name]
 

@@ -102,11 +102,12 @@ def test_the_command_names_the_root_and_its_host(tmp_path: Path) -> None:
 
 
 def test_the_command_names_the_queues_of_a_deadlock(tmp_path: Path) -> None:
-    done = run(str(write(storm("deadlock", 1), tmp_path, 1)))
+    made = storm("deadlock", 1)
+    done = run(str(write(made, tmp_path, 1)))
     assert done.exit_code == 1
     answer, cycle = done.stdout.splitlines()[:2]
-    assert answer.endswith(": deadlock of 8 queues")
-    assert cycle.startswith("  cycle of 8 queues: r0:Ethernet0/")
+    assert answer.endswith(f": deadlock of {len(made.knot)} queues")
+    assert cycle.startswith(f"  cycle of {len(made.knot)} queues: r0:Ethernet0/")
 
 
 def test_nothing_is_paused(tmp_path: Path) -> None:
