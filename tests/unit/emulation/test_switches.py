@@ -25,6 +25,7 @@ from knotless.emulation.switches import Switches
 from knotless.topologies import load
 from knotless.topologies.fabric import Switch
 from knotless.topologies.formats.files import to_text
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -213,6 +214,9 @@ def other(lab: Names) -> Iterator[subprocess.Popen[bytes]]:
     program = lab.directory / "ovs-vswitchd"
     program.symlink_to("/bin/sleep")
     with subprocess.Popen([str(program), "60"]) as child:
+        # The kernel names a process a moment after the pipe is closed for which Popen waits.
+        name = Path(f"/proc/{child.pid}/comm")
+        until("the process has its name", lambda: name.read_text() == "ovs-vswitchd\n")
         yield child
         child.kill()
 
