@@ -27,7 +27,7 @@ class LinkEnd:
     """The facts about one end of a link, called ``SWITCH:PORT``; None: not known.
 
     ``pauses`` are the priorities for which it sends pauses, ``obeys`` those whose pauses stop it.
-    ``fec`` is ``rs``, ``fc`` or ``none``; ``negotiates`` whether it negotiates its rate and FEC;
+    ``fec`` is ``rs``, ``fc`` or ``none``; ``autoneg`` whether it negotiates its rate and FEC;
     ``unit_bytes`` is a unit of its credits, ``repeats`` whether it repeats damaged frames.
     """
 
@@ -38,7 +38,7 @@ class LinkEnd:
     mtu_bytes: int | None = None
     rate_mbps: float | None = None
     fec: str | None = None
-    negotiates: bool | None = None
+    autoneg: bool | None = None
     unit_bytes: int | None = None
     repeats: bool | None = None
 
@@ -135,7 +135,7 @@ def _repetition(a: LinkEnd, b: LinkEnd) -> Iterator[Disagreement]:
 
 
 def _rates(a: LinkEnd, b: LinkEnd) -> Iterator[Disagreement]:
-    if _differ(a.rate_mbps, b.rate_mbps) and not (a.negotiates or b.negotiates):
+    if _differ(a.rate_mbps, b.rate_mbps) and not (a.autoneg or b.autoneg):
         yield Disagreement(
             "rate_mbps",
             f"{a.name} has {a.rate_mbps:g} Mbit/s, and {b.name} {b.rate_mbps:g}: the link stays"
@@ -145,7 +145,7 @@ def _rates(a: LinkEnd, b: LinkEnd) -> Iterator[Disagreement]:
 
 
 def _fec(a: LinkEnd, b: LinkEnd) -> Iterator[Disagreement]:
-    are_fixed = {a.fec, b.fec} <= _FEC and not (a.negotiates or b.negotiates)
+    are_fixed = {a.fec, b.fec} <= _FEC and not (a.autoneg or b.autoneg)
     if are_fixed and _differ(a.fec, b.fec):
         yield Disagreement(
             "fec",
@@ -155,10 +155,10 @@ def _fec(a: LinkEnd, b: LinkEnd) -> Iterator[Disagreement]:
 
 
 def _negotiation(a: LinkEnd, b: LinkEnd) -> Iterator[Disagreement]:
-    if _differ(a.negotiates, b.negotiates):
-        one, other = (a, b) if a.negotiates else (b, a)
+    if _differ(a.autoneg, b.autoneg):
+        one, other = (a, b) if a.autoneg else (b, a)
         yield Disagreement(
-            "negotiates",
+            "autoneg",
             f"{one.name} negotiates its rate, and {other.name} does not: the link can stay down",
             loses=False,
         )

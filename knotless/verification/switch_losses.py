@@ -281,21 +281,9 @@ def _link_ends(ends: SwitchEnds) -> Iterator[str]:
 
 
 def _link_end(ends: SwitchEnds, end: End) -> LinkEnd:
-    own = ends.ports[end].link
-    lossless = ends.lossless(end)
-    if own is None:
-        return LinkEnd(_end(end), pauses=lossless, obeys=lossless)
+    link, lossless = ends.ports[end].link, ends.lossless(end)
     return LinkEnd(
-        _end(end),
-        flow_control=own.flow_control,
-        pauses=lossless,
-        obeys=lossless,
-        mtu_bytes=own.mtu_bytes,
-        rate_mbps=own.rate_mbps,
-        fec=own.fec,
-        negotiates=own.autoneg,
-        unit_bytes=own.unit_bytes,
-        repeats=own.repeats,
+        _end(end), pauses=lossless, obeys=lossless, **({} if link is None else link.model_dump())
     )
 
 

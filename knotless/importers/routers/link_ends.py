@@ -13,13 +13,13 @@ from knotless.importers.routers.qos import port_qos
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
 
-_NEGOTIATES = {"on": True, "off": False}
+_AUTONEG = {"on": True, "off": False}
 _FIELDS = {
     "pauses": ("PORT_QOS_MAP", "pfc_enable"),
     "mtu_bytes": ("PORT", "mtu"),
     "rate_mbps": ("PORT", "speed"),
     "fec": ("PORT", "fec"),
-    "negotiates": ("PORT", "autoneg"),
+    "autoneg": ("PORT", "autoneg"),
 }
 """The table and the field of what the ends of a link are compared by."""
 
@@ -52,7 +52,7 @@ def _end(end: NamedEnd, port: Fields, qos: Qos | None) -> LinkEnd:
         mtu_bytes=_number(port.get("mtu")),
         rate_mbps=_number(port.get("speed")),
         fec=port.get("fec"),
-        negotiates=_NEGOTIATES.get(port.get("autoneg", "")),
+        autoneg=_AUTONEG.get(port.get("autoneg", "")),
     )
 
 
