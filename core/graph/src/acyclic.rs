@@ -1,26 +1,14 @@
 //! Largest sets of edges that close no cycle.
 
 use crate::error::{long, within, Malformed};
+use crate::topological_order::TopologicalOrder;
 
 /// A graph without a cycle, kept in topological order while edges are added.
-///
-/// Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs, 2007.
 #[derive(Debug, Clone)]
 pub struct Growing {
     following: Vec<Vec<u32>>,
     preceding: Vec<Vec<u32>>,
-    place: Vec<u32>,
-    after: Vec<u32>,
-    before: Vec<u32>,
-    seen: Vec<Side>,
-}
-
-/// Which search has visited a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Neither,
-    Before,
-    After,
+    order: TopologicalOrder,
 }
 
 impl Growing {
@@ -46,33 +34,15 @@ impl Growing {
                 }
             }
         }
-        Self {
-            following,
-            preceding,
-            place,
-            after: Vec::new(),
-            before: Vec::new(),
-            seen: vec![Side::Neither; nodes],
-        }
+        Self { following, preceding, order: TopologicalOrder::new(place) }
     }
 
     /// Adds the edge from `a` to `b`, or returns false if it would close a cycle.
     pub fn add(&mut self, a: u32, b: u32) -> bool {
-        if a == b {
+        let targets = |node: u32| self.following[node as usize].iter().copied();
+        let sources = |node: u32| self.preceding[node as usize].iter().copied();
+        if !self.order.fits(a, b, targets, sources) {
             return false;
-        }
-        let (low, high) = (self.place[b as usize], self.place[a as usize]);
-        if low < high {
-            let reaches = self.search(a, b, low, high);
-            if !reaches {
-                self.reorder();
-            }
-            for &node in self.after.iter().chain(&self.before) {
-                self.seen[node as usize] = Side::Neither;
-            }
-            if reaches {
-                return false;
-            }
         }
         self.following[a as usize].push(b);
         self.preceding[b as usize].push(a);
@@ -87,62 +57,7 @@ impl Growing {
 
     /// The place of a node in the topological order.
     pub(crate) fn place(&self, node: u32) -> u32 {
-        self.place[node as usize]
-    }
-
-    /// Collects what `b` leads to below place `high` in `after`, and what leads to `a` from above
-    /// place `low` in `before`; true as soon as the two meet.
-    fn search(&mut self, a: u32, b: u32, low: u32, high: u32) -> bool {
-        self.after.clear();
-        self.before.clear();
-        self.after.push(b);
-        self.before.push(a);
-        self.seen[b as usize] = Side::After;
-        self.seen[a as usize] = Side::Before;
-        let (mut next_after, mut next_before) = (0, 0);
-        // Both by turns: a cycle is found by the smaller of the two searches.
-        while next_after < self.after.len() || next_before < self.before.len() {
-            if let Some(&node) = self.after.get(next_after) {
-                next_after += 1;
-                for &target in &self.following[node as usize] {
-                    match self.seen[target as usize] {
-                        Side::Before => return true,
-                        Side::Neither if self.place[target as usize] < high => {
-                            self.seen[target as usize] = Side::After;
-                            self.after.push(target);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            if let Some(&node) = self.before.get(next_before) {
-                next_before += 1;
-                for &source in &self.preceding[node as usize] {
-                    match self.seen[source as usize] {
-                        Side::After => return true,
-                        Side::Neither if self.place[source as usize] > low => {
-                            self.seen[source as usize] = Side::Before;
-                            self.before.push(source);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-        false
-    }
-
-    /// Gives the places of all collected nodes to `before`, then `after`.
-    fn reorder(&mut self) {
-        let place = &mut self.place;
-        self.before.sort_unstable_by_key(|&node| place[node as usize]);
-        self.after.sort_unstable_by_key(|&node| place[node as usize]);
-        let moved = || self.before.iter().chain(&self.after);
-        let mut free: Vec<u32> = moved().map(|&node| place[node as usize]).collect();
-        free.sort_unstable();
-        for (&node, &number) in moved().zip(&free) {
-            place[node as usize] = number;
-        }
+        self.order.place(node)
     }
 }
 

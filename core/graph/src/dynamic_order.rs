@@ -5,13 +5,14 @@
 //! gone, they are tried again. So there is a cycle if and only if some edge is aside, and order and
 //! answer return when an edge, or the last cause of a cycle, goes.
 //!
-//! Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic graphs, 2007; see
-//! also Bender, Fineman, Gilbert and Tarjan, A new approach to incremental cycle detection and
+//! See also Bender, Fineman, Gilbert and Tarjan, A new approach to incremental cycle detection and
 //! related problems, 2015.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::topological_order::TopologicalOrder;
 
 /// An edge to a node, and how often it was added.
 #[derive(Debug, Clone, Copy)]
@@ -21,14 +22,6 @@ struct Out {
     aside: bool,
 }
 
-/// Which search has visited a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Neither,
-    Before,
-    After,
-}
-
 /// A graph in topological order, but for the edges aside; see the module.
 #[derive(Debug, Clone)]
 pub struct DynamicOrder {
@@ -36,13 +29,10 @@ pub struct DynamicOrder {
     following: Vec<Vec<Out>>,
     /// By node: the sources of its edges, ascending.
     preceding: Vec<Vec<u32>>,
-    place: Vec<u32>,
+    order: TopologicalOrder,
     aside: BTreeSet<(u32, u32)>,
     /// An edge of the order has gone, so that edges aside may fit.
     loosened: bool,
-    after: Vec<u32>,
-    before: Vec<u32>,
-    seen: Vec<Side>,
 }
 
 impl DynamicOrder {
@@ -50,56 +40,20 @@ impl DynamicOrder {
     pub fn new(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut targets: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         edges.for_each(|(from, to)| targets[from as usize].push(to));
-        let mut order = Self {
-            following: vec![Vec::new(); nodes],
-            preceding: vec![Vec::new(); nodes],
-            place: vec![0; nodes],
-            aside: BTreeSet::new(),
-            loosened: false,
-            after: Vec::new(),
-            before: Vec::new(),
-            seen: vec![Side::Neither; nodes],
-        };
+        let mut following = vec![Vec::new(); nodes];
+        let mut preceding = vec![Vec::new(); nodes];
         for (from, mut of_node) in targets.into_iter().enumerate() {
             of_node.sort_unstable();
             let same = of_node.chunk_by(|a, b| a == b);
             let out = |all: &[u32]| Out { to: all[0], count: all.len() as u32, aside: false };
-            order.following[from] = same.map(out).collect();
-            for edge in &order.following[from] {
-                order.preceding[edge.to as usize].push(from as u32);
+            following[from] = same.map(out).collect();
+            for edge in &following[from] {
+                preceding[edge.to as usize].push(from as u32);
             }
         }
-        order.arrange();
-        order
-    }
-
-    /// Orders all nodes by a search in depth, whose edges back to nodes on its way come aside: each
-    /// closes a cycle with the edges of that way.
-    fn arrange(&mut self) {
-        let nodes = self.following.len();
-        let (mut entered, mut done) = (vec![false; nodes], vec![false; nodes]);
-        let mut free = nodes as u32;
-        for root in 0..nodes as u32 {
-            let mut way = if entered[root as usize] { Vec::new() } else { vec![(root, 0)] };
-            entered[root as usize] = true;
-            while let Some((node, next)) = way.last_mut() {
-                let (from, number) = (*node, *next);
-                *next += 1;
-                let Some(edge) = self.following[from as usize].get_mut(number) else {
-                    way.pop();
-                    done[from as usize] = true;
-                    free -= 1;
-                    self.place[from as usize] = free;
-                    continue;
-                };
-                if !std::mem::replace(&mut entered[edge.to as usize], true) {
-                    way.push((edge.to, 0));
-                } else if !done[edge.to as usize] {
-                    edge.aside = true;
-                    self.aside.insert((from, edge.to));
-                }
-            }
-        }
+        let (place, aside) = arranged(&mut following);
+        let order = TopologicalOrder::new(place);
+        Self { following, preceding, order, aside, loosened: false }
     }
 
     /// Whether there is no cycle. Call [`Self::settle`] after changes.
@@ -167,76 +121,15 @@ impl DynamicOrder {
 
     /// Whether the order stays one with this edge; it is changed so that it has a place for it.
     fn fits(&mut self, from: u32, to: u32) -> bool {
-        let (low, high) = (self.place[to as usize], self.place[from as usize]);
-        if low > high {
-            return true;
-        }
-        let closes = from == to || self.search(from, to, low, high);
-        if !closes {
-            self.reorder();
-        }
-        for &node in self.after.iter().chain(&self.before) {
-            self.seen[node as usize] = Side::Neither;
-        }
-        self.after.clear();
-        self.before.clear();
-        !closes
-    }
-
-    /// Collects what `to` leads to below place `high` in `after`, and what leads to `from` above
-    /// place `low` in `before`; true as soon as the two meet.
-    fn search(&mut self, from: u32, to: u32, low: u32, high: u32) -> bool {
-        self.after.push(to);
-        self.before.push(from);
-        self.seen[to as usize] = Side::After;
-        self.seen[from as usize] = Side::Before;
-        let (mut next_after, mut next_before) = (0, 0);
-        // Both by turns: a cycle is found by the smaller of the two searches.
-        while next_after < self.after.len() || next_before < self.before.len() {
-            if let Some(&node) = self.after.get(next_after) {
-                next_after += 1;
-                for edge in self.following[node as usize].iter().filter(|edge| !edge.aside) {
-                    match self.seen[edge.to as usize] {
-                        Side::Before => return true,
-                        Side::Neither if self.place[edge.to as usize] < high => {
-                            self.seen[edge.to as usize] = Side::After;
-                            self.after.push(edge.to);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            if let Some(&node) = self.before.get(next_before) {
-                next_before += 1;
-                for &source in &self.preceding[node as usize] {
-                    if self.aside.contains(&(source, node)) {
-                        continue;
-                    }
-                    match self.seen[source as usize] {
-                        Side::After => return true,
-                        Side::Neither if self.place[source as usize] > low => {
-                            self.seen[source as usize] = Side::Before;
-                            self.before.push(source);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-        false
-    }
-
-    /// Gives the places of all collected nodes to `before`, then `after`.
-    fn reorder(&mut self) {
-        let place = &mut self.place;
-        self.before.sort_unstable_by_key(|&node| place[node as usize]);
-        self.after.sort_unstable_by_key(|&node| place[node as usize]);
-        let moved = || self.before.iter().chain(&self.after);
-        let mut free: Vec<u32> = moved().map(|&node| place[node as usize]).collect();
-        free.sort_unstable();
-        for (&node, &number) in moved().zip(&free) {
-            place[node as usize] = number;
-        }
+        let ordered = |node: u32| {
+            self.following[node as usize].iter().filter(|edge| !edge.aside).map(|edge| edge.to)
+        };
+        let (preceding, aside) = (&self.preceding, &self.aside);
+        let sources = |node: u32| {
+            let every = preceding[node as usize].iter().copied();
+            every.filter(move |&source| !aside.contains(&(source, node)))
+        };
+        self.order.fits(from, to, ordered, sources)
     }
 
     /// A shortest cycle, or nothing; the one that [`crate::cycle::shortest`] returns of all edges.
@@ -337,6 +230,37 @@ impl DynamicOrder {
     }
 }
 
+/// Orders all nodes by a search in depth; returns their places, and the edges back to nodes on its
+/// way, which come aside: each closes a cycle with the edges of that way.
+fn arranged(following: &mut [Vec<Out>]) -> (Vec<u32>, BTreeSet<(u32, u32)>) {
+    let nodes = following.len();
+    let (mut place, mut aside) = (vec![0; nodes], BTreeSet::new());
+    let (mut entered, mut done) = (vec![false; nodes], vec![false; nodes]);
+    let mut free = nodes as u32;
+    for root in 0..nodes as u32 {
+        let mut way = if entered[root as usize] { Vec::new() } else { vec![(root, 0)] };
+        entered[root as usize] = true;
+        while let Some((node, next)) = way.last_mut() {
+            let (from, number) = (*node, *next);
+            *next += 1;
+            let Some(edge) = following[from as usize].get_mut(number) else {
+                way.pop();
+                done[from as usize] = true;
+                free -= 1;
+                place[from as usize] = free;
+                continue;
+            };
+            if !std::mem::replace(&mut entered[edge.to as usize], true) {
+                way.push((edge.to, 0));
+            } else if !done[edge.to as usize] {
+                edge.aside = true;
+                aside.insert((from, edge.to));
+            }
+        }
+    }
+    (place, aside)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,7 +293,7 @@ mod tests {
         }
         for (from, of_node) in order.following.iter().enumerate() {
             for edge in of_node {
-                let leads_on = order.place[from] < order.place[edge.to as usize];
+                let leads_on = order.order.place(from as u32) < order.order.place(edge.to);
                 assert!(leads_on || edge.aside, "{from} to {}", edge.to);
                 assert_eq!(edge.aside, order.aside.contains(&(from as u32, edge.to)));
             }

@@ -27,6 +27,7 @@ pub mod shortest;
 pub mod states;
 pub mod table_vlans;
 pub mod tables;
+mod topological_order;
 pub mod trees;
 pub mod turn_model;
 pub mod turns;
