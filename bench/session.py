@@ -1,6 +1,6 @@
 """What a session takes to judge other next hops of one router, of a Clos network in memory.
 
-A session (:class:`knotless.snapshots.Session`) has the files of SONiC switches in memory
+A session (:class:`knotless.sessions.Session`) has the files of SONiC switches in memory
 (:mod:`bench.support.clos_files`). One route of a random leaf or core switch gets other next hops,
 and then its own again. Each time is that of the processor from the routes that have changed to the
 verdict and its findings with their causes; reading the file is apart.
@@ -26,7 +26,7 @@ import knotless as kn
 from bench.since import SIZE
 from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.cli.numbers import Whole
-from knotless.snapshots import Session
+from knotless.sessions import Session
 from knotless.verification.verdict_findings import findings
 
 Tables = dict[str, dict[str, str]]
@@ -140,7 +140,7 @@ def main(run: Run, times: int, seed: int) -> None:
         read = next(marks)
         snapshot.verdict()
         checked = next(marks)
-        session = snapshot.resident()
+        session = kn.session(snapshot)
         run.more(
             switches=sum(1 for _ in folder.iterdir()),
             read_s=round(read - begun, 2),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         plan,
         simulate,
     )
+    from knotless.sessions import session
     from knotless.snapshots import snapshot
     from knotless.topologies.formats.graphs import from_networkx, to_networkx
 
@@ -43,11 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = ["KnotlessError", "Plan", "Verdict", "advise", "analyse", "check", "compile", "draw"]
 __all__ += ["fabric", "frame", "from_networkx", "load", "plan", "running", "simulate"]
-__all__ += ["snapshot", "to_networkx"]
+__all__ += ["session", "snapshot", "to_networkx"]
 _ELSEWHERE = {
     "KnotlessError": "knotless.base.errors",
     "fabric": "knotless.fabric",
     "running": "knotless.fabric",
+    "session": "knotless.sessions",
     "snapshot": "knotless.snapshots",
     "frame": "knotless.frames",
     "from_networkx": "knotless.topologies.formats.graphs",

@@ -13,8 +13,7 @@ of the command.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ import numpy as np
 from knotless.arguments import checked
 from knotless.base.computed_routes import COMPUTED
 from knotless.base.counting import counted
-from knotless.base.errors import KnotlessError, StateError
+from knotless.base.errors import KnotlessError
 from knotless.base.printable import html_text, listed, printable
 from knotless.base.suggestions import is_not_one_of, suggestion
 from knotless.forwarding.openflow.ofctl_writer import write as rules_text
@@ -36,7 +35,6 @@ from knotless.importers.changed_lines import (
     smallest_set,
     with_lines,
 )
-from knotless.importers.changed_router import with_other_routes
 from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.frr.configuration import FrrConfiguration
@@ -54,15 +52,13 @@ from knotless.verification.failure_models import model_of_imported
 from knotless.verification.failures import MAX_SETS, FailureTable
 from knotless.verification.imported import verdict_of_imported
 from knotless.verification.pair_paths import followed_in
-from knotless.verification.resident import ResidentCheck
 from knotless.verification.verdict_findings import RULES, Finding, findings
 from knotless.verification.verdict_parts import is_pool
 
 if TYPE_CHECKING:
-    from knotless.importers.routers.resident_routes import ChangedRoutes
     from knotless.verification.imported_verdict import ImportedVerdict
 
-__all__ = ["Session", "Snapshot", "SnapshotDiff", "snapshot"]
+__all__ = ["Snapshot", "SnapshotDiff", "snapshot"]
 _NOT_FIGURES = frozenset({"fabric", "problems", "witnesses", "notes", "ignored", "vcs", "losses"})
 _NOT_FIGURES |= {"assumes", "unread", "not_read"}
 _MOST_SHOWN = 10
@@ -157,7 +153,8 @@ class Snapshot:
         return imported
 
     @cached_property
-    def _verdict(self) -> ImportedVerdict:
+    def imported_verdict(self) -> ImportedVerdict:
+        """The verdict as the command has it: ``source`` of :meth:`verdict`."""
         return verdict_of_imported(self.imported)
 
     def verdict(self) -> Verdict:
@@ -170,25 +167,26 @@ class Snapshot:
             :class:`knotless.verification.imported_verdict.ImportedVerdict`.
 
         """
-        verdict = self._verdict
+        verdict = self.imported_verdict
         values = {k: value for k, value in verdict.as_json().items() if k not in _NOT_FIGURES}
         return Verdict(f"check of {verdict.fabric}", values, verdict.text, verdict)
 
     @cached_property
-    def _place_cache(self) -> KnownPlaces:
+    def place_cache(self) -> KnownPlaces:
         """The places that were found in files; filled by :func:`places_of`."""
         return {}
 
     @cached_property
     def _places(self) -> dict[str, list[Place]]:
         def read(file: str) -> bytes | None:
-            of_path = self._by_path.get(Path(file))
+            of_path = self.by_path.get(Path(file))
             return None if of_path is None else of_path.source.data
 
-        return places_of(self._verdict.causes, read, self._place_cache)
+        return places_of(self.imported_verdict.causes, read, self.place_cache)
 
     @cached_property
-    def _by_path(self) -> dict[Path, ReadFile]:
+    def by_path(self) -> dict[Path, ReadFile]:
+        """The files by their path; those of archives have one as well."""
         return {file.source.path: file for file in self.files}
 
     def findings(self) -> Comparison:
@@ -196,7 +194,7 @@ class Snapshot:
 
         ``places`` are those of its causes in files.
         """
-        all_of_them = tuple(findings(self._verdict, None))
+        all_of_them = tuple(findings(self.imported_verdict, None))
         places = self._places
         rows = tuple(
             (
@@ -207,7 +205,7 @@ class Snapshot:
             )
             for one in all_of_them
         )
-        title = f"findings of {self._verdict.fabric}"
+        title = f"findings of {self.imported_verdict.fabric}"
         return Comparison(
             title,
             ("level", "rule", "text", "places"),
@@ -229,7 +227,7 @@ class Snapshot:
         imported, channels = self.imported, self.imported.channels
         counted_states = [one.state for one in imported.traffics if one.counted]
         pairs = np.sum([state.loads for state in counted_states], axis=0).tolist()
-        names = [one.rpartition("/")[0] for one in self._verdict.cycle if not is_pool(one)]
+        names = [one.rpartition("/")[0] for one in self.imported_verdict.cycle if not is_pool(one)]
         on_cycle = {*names}
         rows = []
         for number, (tail, head) in enumerate(zip(channels.tail, channels.head, strict=True)):
@@ -335,12 +333,12 @@ class Snapshot:
         from knotless.drawing import fabric_svg  # Matplotlib takes a second to load
 
         fabric, end_of = self.imported.fabric, self.imported.channels.end_of
-        cycle = {end_of(name) for name in self._verdict.cycle if not is_pool(name)}
+        cycle = {end_of(name) for name in self.imported_verdict.cycle if not is_pool(name)}
         return Drawing(fabric.name, fabric_svg(fabric, cycle))
 
-    def resident(self) -> Session:
-        """Return a session, in which the fabric stays in memory while its files change."""
-        return Session(self)
+    def take_verdict(self, verdict: ImportedVerdict, places: Mapping[str, Any]) -> None:
+        """Take a verdict that is there already, and places of causes in files that it has, too."""
+        vars(self)["imported_verdict"], vars(self)["place_cache"] = verdict, dict(places)
 
     def text(self, name: str) -> str:
         """Return the contents of a file by its path, as for :meth:`with_changes`.
@@ -472,11 +470,11 @@ class Snapshot:
         before, after = self._contents(), other._contents()
         lines = tuple(changed_lines(before, after))
         turning: tuple[ChangedLines, ...] = ()
-        if self._verdict.safe != other._verdict.safe and most_checks:
+        if self.imported_verdict.safe != other.imported_verdict.safe and most_checks:
 
             def turns(some: Sequence[ChangedLines]) -> bool:
                 try:
-                    return self._with_lines(some).verdict().safe == other._verdict.safe
+                    return self._with_lines(some).verdict().safe == other.imported_verdict.safe
                 except KnotlessError:
                     return False  # such files are not read
 
@@ -502,137 +500,6 @@ class Snapshot:
         return (
             f"snapshot of {printable(', '.join(self.paths))}: {counted(len(self.files), 'files')}"
         )
-
-
-@dataclass(frozen=True)
-class ReadChange:
-    """Files that have changed, read: the snapshot with them, and the routes that they change.
-
-    ``routes`` is None if more than the routes of one router has changed, as ``reason`` says, or
-    without a reason if the files say the same. ``paths`` are the files that have changed.
-    """
-
-    after: Snapshot
-    routes: ChangedRoutes | None
-    reason: str
-    paths: frozenset[Path]
-
-
-class Session:
-    """A fabric of others that stays in memory while its files change.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-        The files as they are now, with their verdict.
-    full_checks : Counter of str
-        How many changes were answered by a check of all files, by the reason.
-
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot, self.full_checks = snapshot, Counter[str]()
-        self._resident: ResidentCheck | None = None
-        self._reason = ""
-        self._begin()
-
-    def _begin(self) -> None:
-        try:
-            self._resident = ResidentCheck(self.snapshot.imported, self.snapshot._verdict)
-        except StateError as error:
-            self._resident, self._reason = None, str(error)
-
-    def update(self, changes: Mapping[str, str | bytes | None]) -> Verdict:
-        """Return the verdict after files have changed, as :meth:`Snapshot.with_changes` takes them.
-
-        Packets are followed again only to destinations that a router now sends elsewhere, if its
-        routes alone have changed. Otherwise all is checked, which :attr:`full_checks` counts.
-
-        Raises
-        ------
-        KnotlessError
-            The files are not of one fabric. The session is as before.
-
-        """
-        return self.apply(self.read(changes))
-
-    def read(self, changes: Mapping[str, str | bytes | None]) -> ReadChange:
-        """Read changed files, without judging them; :meth:`apply` takes the result."""
-        after = self.snapshot.with_changes(changes)
-        old, new = self.snapshot._by_path, after._by_path
-        paths = frozenset(path for path in {**old, **new} if old.get(path) is not new.get(path))
-        try:
-            return ReadChange(after, self._changed_routes(old, new, paths), "", paths)
-        except StateError as error:
-            return ReadChange(after, None, str(error), paths)
-
-    def _changed_routes(
-        self,
-        old: Mapping[Path, ReadFile],
-        new: Mapping[Path, ReadFile],
-        paths: Collection[Path],
-    ) -> ChangedRoutes | None:
-        """Return the routes that have changed, if only routes have; None: files say the same."""
-        devices = set()
-        for path in paths:
-            for file in (old.get(path), new.get(path)):
-                if file is None or not isinstance(file.content, FoundFile):
-                    raise StateError("files are new, gone or not read")
-                if file.content.replaced_by is not None:
-                    raise StateError("files replace others")
-                devices.add(file.content.device)
-        if not devices:
-            return None
-        if len(devices) > 1:
-            raise StateError("files of several switches changed")
-        (device,) = devices
-        before, now = (
-            [
-                file.content
-                for file in files.values()
-                if isinstance(file.content, FoundFile) and file.content.device == device
-            ]
-            for files in (old, new)
-        )
-        changed = with_other_routes(before, now)
-        if changed is None:
-            return None
-        if self._resident is None:
-            raise StateError(self._reason)
-        return self._resident.differing(changed.after)
-
-    def apply(self, change: ReadChange) -> Verdict:
-        """Return the verdict after changes that were read for the current snapshot.
-
-        Raises KnotlessError as :meth:`update`.
-        """
-        after, reason = change.after, change.reason
-        if not reason:
-            try:
-                gone = {str(path) for path in change.paths}
-                places = self.snapshot._place_cache.items()
-                vars(after)["_place_cache"] = {
-                    file: reached for file, reached in places if file not in gone
-                }
-                vars(after)["_verdict"] = self._judged(change.routes)
-                self.snapshot = after
-                return after.verdict()
-            except StateError as error:
-                reason = str(error)
-        verdict = after.verdict()
-        self.snapshot = after
-        self.full_checks[reason] += 1
-        self._begin()
-        return verdict
-
-    def _judged(self, routes: ChangedRoutes | None) -> ImportedVerdict:
-        if routes is None or self._resident is None:
-            return self.snapshot._verdict
-        return self._resident.change(routes)
-
-    def __repr__(self) -> str:
-        """Return what is in memory."""
-        return f"session of {self.snapshot!r}"
 
 
 def _routes_of(imported: AnyFabric, switch: int) -> Iterator[dict[str, Any]]:

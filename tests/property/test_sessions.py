@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import knotless as kn
-from knotless.snapshots import Session
+from knotless.sessions import Session
 from tests.support.fabric_edits import buffered, write_files
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import clos, leaf_spine, random_net
@@ -110,7 +110,7 @@ def compare_edits(folder: Path, seed: int, count: int) -> Counter[str]:
     seen: Counter[str] = Counter()
     for number, net in enumerate(NETS):
         fabric = write_files(net(), folder / f"fabric{number}")
-        session = kn.snapshot(fabric).resident()
+        session = kn.session(kn.snapshot(fabric))
         edits = Edits(session, rng)
         was = session.snapshot.verdict()["acyclic"]
         for _ in range(count // len(NETS)):

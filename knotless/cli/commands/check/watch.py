@@ -14,7 +14,8 @@ from knotless.cli.commands.check.options import Output, Source
 from knotless.cli.output import say
 from knotless.importers.listing import MAX_FILE_BYTES
 from knotless.importers.manifest import Listed, listed_now
-from knotless.snapshots import Session, snapshot
+from knotless.sessions import Session
+from knotless.snapshots import snapshot
 
 PERIOD_S = 0.5
 """Between two looks at the files."""
@@ -56,7 +57,7 @@ def _follow(
     paths = {str(file.source.path) for file in files}
     changes = dict(_changes(before, now))
     if session is None or not all(path in paths for path in changes):  # archives have several
-        return snapshot(*source.paths, hosts=source.hosts, routes=source.routes).resident()
+        return Session(snapshot(*source.paths, hosts=source.hosts, routes=source.routes))
     session.update(changes)
     return session
 
