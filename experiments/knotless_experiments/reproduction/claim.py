@@ -48,6 +48,8 @@ class Claim:
     """:data:`FITTED`, :data:`INFERRED`, or nothing."""
     effect: bool = False
     """The figure is a ratio that is 1 where there is no effect."""
+    agrees: Callable[[float, float], bool] | None = None
+    """Judges a claim in words by the ends of our interval; without it the claim is not judged."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,13 @@ class Section:
 class Headline:
     """One line of the first page: a claim by its place and a part of its words.
 
-    ``paper`` is its number. ``agrees`` judges a claim that the paper makes in words. A headline
-    without a place is not attempted.
+    ``paper`` is its number. A headline without a place is not attempted.
     """
 
     paper: str
     words: str
     place: str = ""
     what: str = ""
-    agrees: Callable[[float], bool] | None = None
 
 
 @dataclass(frozen=True)

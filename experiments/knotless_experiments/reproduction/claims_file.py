@@ -58,23 +58,31 @@ class _Agrees(_Model):
 
     near: float | None = None
     within: float = 0.0
-    at_most: float | None = None
+    below: float | None = None
     above: float | None = None
 
-    def __call__(self, ours: float) -> bool:
-        """Tell whether our figure agrees."""
+    def __call__(self, low: float, high: float) -> bool:
+        """Tell whether all of an interval agrees."""
         return (
-            (self.near is None or abs(ours - self.near) <= self.within)
-            and (self.at_most is None or ours <= self.at_most)
-            and (self.above is None or ours > self.above)
+            (self.near is None or max(self.near - low, high - self.near) <= self.within)
+            and (self.below is None or high < self.below)
+            and (self.above is None or low > self.above)
         )
+
+    def __str__(self) -> str:
+        """Return the rule in words."""
+        parts = [
+            "" if self.near is None else f"within {self.within:g} of {self.near:g}",
+            "" if self.below is None else f"below {self.below:g}",
+            "" if self.above is None else f"above {self.above:g}",
+        ]
+        return " and ".join(filter(None, parts))
 
 
 class _Headline(_Model):
     words: str
     place: str = ""
     what: str = ""
-    agrees: _Agrees | None = None
 
 
 class _Plot(_Model):
@@ -126,6 +134,7 @@ class _Claim(_Model):
     places: list[Literal["emulation", "simulation", "analysis"]] = ["emulation", "simulation"]
     mark: Literal["", "fitted", "inferred"] = ""
     effect: bool | None = None
+    agrees: _Agrees | None = None
 
     @property
     def is_effect(self) -> bool:
@@ -171,10 +180,7 @@ def _paper(author: str, content: object) -> Paper:
         sections.append(
             Section(section.title, claims, plots, section.commands, section.notes, section.missing)
         )
-    headlines = [
-        Headline(file.paper, each.words, each.place, each.what, each.agrees)
-        for each in file.headlines
-    ]
+    headlines = [Headline(file.paper, each.words, each.place, each.what) for each in file.headlines]
     paper = Paper(file.paper, author, file.title, headlines, file.printed, sections)
     for headline in headlines:
         _check_headline(paper, headline)
@@ -188,7 +194,7 @@ def _check_headline(paper: Paper, headline: Headline) -> None:
     where = f"headline {headline.words!r}: "
     if len(named) != 1:
         raise ClaimsError(f"{where}{len(named)} claims have this place and part of words, not one")
-    if isinstance(named[0].theirs, str) and headline.agrees is None:
+    if isinstance(named[0].theirs, str) and named[0].agrees is None:
         raise ClaimsError(f"{where}agrees: it is missing, and its claim is in words")
 
 
@@ -222,6 +228,7 @@ def _claims(author: str, file: _File, section: _Section, entry: Values) -> Itera
                 tuple(claim.places),
                 claim.mark,
                 claim.is_effect,
+                claim.agrees,
             )
     except ValidationError as problem:
         raise ClaimsError(f"{where}: {complaint(problem)}") from problem

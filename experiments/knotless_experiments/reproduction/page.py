@@ -55,7 +55,10 @@ def shown(spread: Spread | None, digits: int) -> str:
 
 def printed(claim: Claim) -> str:
     """Return the paper's figure, or its words, with its mark."""
-    theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.{claim.digits}f}"
+    if isinstance(claim.theirs, str):
+        limits = "" if claim.agrees is None else f": {claim.agrees}"
+        return f"{claim.theirs}{limits}"
+    theirs = f"{claim.theirs:.{claim.digits}f}"
     return f"{theirs} ({claim.mark})" if claim.mark else theirs
 
 
@@ -95,7 +98,7 @@ def overview(stored: Stored) -> Iterator[str]:
             continue
         spreads = measured(stored, claim)
         spread = judged(spreads)
-        says = verdict(claim, spread, headline.agrees)
+        says = verdict(claim, spread)
         ours = [
             f"{each.mean:.{claim.digits}f}" if (each := spreads.get(on)) else NOWHERE
             for on in PLACES
@@ -111,8 +114,8 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     count = len([*_changed(stored)])
     yield (
-        f"The rule's upper end is new: [{count} verdicts]({FOLDER}/changed.md) are now "
-        f"*{NOT_REPRODUCED}* that were *{DIRECTION}*."
+        f"The rule's upper end is new: [{count} verdicts]({FOLDER}/changed.md) are "
+        f"*{NOT_REPRODUCED}* that would be *{DIRECTION}* without it."
     )
     yield ""
     yield (
@@ -137,7 +140,7 @@ def _counted(stored: Stored) -> Iterator[str]:
     yield "|---|" + "---|" * len(VERDICTS)
     for paper in papers():
         says = Counter(
-            verdict(claim, judged(measured(stored, claim)), None)
+            verdict(claim, judged(measured(stored, claim)))
             for claim in paper.claims
             if not isinstance(claim.theirs, str)
         )
@@ -148,7 +151,7 @@ def _changed(stored: Stored) -> Iterator[tuple[Claim, Spread | None]]:
     """Yield the figures whose verdict the last change of the rule has changed."""
     for claim in claims():
         spread = judged(measured(stored, claim))
-        if verdict(claim, spread, None) != verdict_before(claim, spread):
+        if verdict(claim, spread) != verdict_before(claim, spread):
             yield claim, spread
 
 
@@ -228,7 +231,7 @@ def _line(stored: Stored, claim: Claim, places: Sequence[str]) -> str:
     spread = judged(spreads)
     cells = [claim.place, claim.what, printed(claim)]
     cells += [shown(spreads[on], claim.digits) if on in spreads else NOWHERE for on in places]
-    says = verdict(claim, spread, None) if claim.places else ""
+    says = verdict(claim, spread) if claim.places else ""
     cells += [over(spread, claim.theirs), part(claim, spread), says or NOWHERE]
     return f"| {' | '.join(cells)} |"
 
@@ -254,7 +257,7 @@ def table(stored: Stored) -> str:
         spread = judged(spreads)
         ours = effect(claim, spread)
         cells += [f"{each:.6g}" for each in (ours.mean, ours.low, ours.high)] if ours else [""] * 3
-        writer.writerow([*cells, verdict(claim, spread, None)])
+        writer.writerow([*cells, verdict(claim, spread)])
     return sink.getvalue()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -35,9 +34,9 @@ RULE = (
     f"{NO_EFFECT:g}, the paper shows no effect, and x must differ by no more than {SAME:g}. "
     f"Figures that are no ratios must be within {NEAR:.0%} of the paper's, or half of its last "
     "digit. Where there are repeats, the whole 95 % interval of their mean (Student's t) must meet "
-    "the rule. Claims in words are judged by what their words say. *Fitted* figures were chosen, "
-    "and show nothing. The emulated figure is judged if there is one, else the simulated one, else "
-    "that of path analysis."
+    "the rule. Claims in words are judged likewise, by limits that the papers' pages name. "
+    "*Fitted* figures were chosen, and show nothing. The emulated figure is judged if there is "
+    "one, else the simulated one, else that of path analysis."
 )
 
 
@@ -75,14 +74,8 @@ def effect(claim: Claim, spread: Spread | None) -> Interval | None:
     return Interval((1 - ours.mean) / theirs, *ends)
 
 
-def verdict(
-    claim: Claim,
-    spread: Spread | None,
-    agrees: Callable[[float], bool] | None,
-    *,
-    most: float = MOST,
-) -> str:
-    """Judge a figure by :data:`RULE`; a claim in words by ``agrees``, without which it has none.
+def verdict(claim: Claim, spread: Spread | None, *, most: float = MOST) -> str:
+    """Judge a figure by :data:`RULE`; claims in words that have no rule get no verdict.
 
     Effects that are ``most`` times the paper's, or more, are others.
     """
@@ -90,11 +83,11 @@ def verdict(
         return NOT_ATTEMPTED
     if claim.mark == FITTED:
         return FITTED
-    if agrees is not None:
-        return REPRODUCED if agrees(spread.mean) else NOT_REPRODUCED
+    ours = interval(spread)
+    if claim.agrees is not None:
+        return REPRODUCED if claim.agrees(ours.low, ours.high) else NOT_REPRODUCED
     if isinstance(claim.theirs, str):
         return ""
-    ours = interval(spread)
     if not claim.effect:
         margin = max(NEAR * abs(claim.theirs), 0.5 * 10**-claim.digits)
         reproduced = ours.within(claim.theirs - margin, claim.theirs + margin)
@@ -113,4 +106,4 @@ def verdict_before(claim: Claim, spread: Spread | None) -> str:
 
     However large an effect was, it had the paper's direction.
     """
-    return verdict(claim, spread, None, most=inf)
+    return verdict(claim, spread, most=inf)

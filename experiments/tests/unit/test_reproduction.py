@@ -100,7 +100,12 @@ def test_rows_that_are_not_valid_are_left_out() -> None:
 
 
 def test_unavailable_figures_are_dashes_and_missing_ones_are_named() -> None:
-    assert cells([run("hops", [])])[3:7] == ["no difference", page.MISSING, "-", "-"]
+    assert cells([run("hops", [])])[3:7] == [
+        "no difference: within 0.02 of 1",
+        page.MISSING,
+        "-",
+        "-",
+    ]
 
 
 def test_repeats_are_shown_with_their_spread() -> None:
@@ -220,7 +225,7 @@ def test_the_overview_is_one_screen_of_judged_claims() -> None:
     assert len(text.splitlines()) < 70
     for headline in headlines():
         claim = claim_of(headline)
-        assert claim is None or not isinstance(claim.theirs, str) or headline.agrees is not None
+        assert claim is None or not isinstance(claim.theirs, str) or claim.agrees is not None
 
 
 def test_left_out_rows_are_counted_with_what_they_would_change() -> None:

@@ -71,14 +71,35 @@ def test_loops_are_compared_with_the_tree_for_each_pattern() -> None:
             *(("flat,16", "transpose", 9.0), ("torus,4,4", "shuffle", 9.0)),
         )
     ]
-    assert mean("Figure 10, transpose, UDP", "looped", rows=rows) == 1.5
-    assert mean("Figure 10, bit-reversal, UDP", "looped", rows=rows) == 3.5
+    assert mean("Figure 10, transpose, UDP", "on the M-tree", rows=rows) == 1.5
+    assert mean("Figure 10, bit-reversal, UDP", "on the M-tree", rows=rows) == 3.5
     other = {**rows[2], "engine": "updown", "mean_mbps": 0.1}
     both_ways = {**rows[2], "select": "spread", "mean_mbps": 0.1}
     slower = {**rows[2], "rate_mbps": 5.0, "mean_mbps": 0.1}
     assert (
-        mean("Figure 10, transpose, UDP", "looped", rows=[other, both_ways, slower, *rows]) == 1.5
+        mean("Figure 10, transpose, UDP", "on the M-tree", rows=[other, both_ways, slower, *rows])
+        == 1.5
     )
+
+
+def test_flows_that_share_a_line_get_a_part_of_its_payload() -> None:
+    case: dict[str, Any] = {"experiment": "deadlock", "pattern": "ring-4", "protocol": "udp"}
+    case |= {"tagging": "host", "flow_control": "pause", "rate_mbps": 1000.0}
+    rows = [
+        {**case, "routes": "acyclic", "watchdog_us": None, "flows_mbps": [300.0, 500.0]},
+        {**case, "routes": "cyclic", "watchdog_us": None, "flows_mbps": [0.0, 0.0]},
+        {**case, "routes": "acyclic", "watchdog_us": 1000, "flows_mbps": [0.0, 0.0]},
+    ]
+    share = mean("Tables 3 and 4, (b), UDP", "table 3", rows=rows)
+    assert 0.41 < share < 0.43  # of a payload of some 95 %
+
+
+def test_a_bandwidth_that_falls_alike_has_no_knee() -> None:
+    case: dict[str, Any] = {"experiment": "hops", "measure": "both-ways", "tagging": "switch"}
+    alike = [{**case, "switches": n, "bandwidth_mbps": 1000 * 0.8**n} for n in (4, 6, 8)]
+    assert round(mean("Figure 9", "Fall", rows=alike), 9) == 1
+    beyond = [*alike[:2], {**alike[2], "bandwidth_mbps": alike[1]["bandwidth_mbps"] / 2}]
+    assert mean("Figure 9", "Fall", rows=beyond) < 0.9
 
 
 def test_two_fabrics_are_compared_at_the_same_load() -> None:

@@ -19,6 +19,10 @@ from knotless_experiments.reproduction.selectors import (
 
 FOUR = ("irregular-a", "irregular-b", "mesh,4,4,hosts=4", "torus,4,4,hosts=4")
 ROUTES = ("engine", "vcs", "routes")
+SELECTED = {"irregular-a": ["dl"], "irregular-b": ["sbp"], "mesh,4,4,hosts=4": ["sbp", "updown"]}
+"""The engines of the paper's figure 9, by fabric."""
+PROGRAM_FABRICS = ("irregular-a", "irregular-b", "mesh,4,4", "torus,4,4")
+PROGRAMS = ("CG.S.16", "LU.W.16", "IS.S.16", "IS.S.32", "IS.S.64")
 LINK_MBPS = 6000.0
 """The rate of the paper's links."""
 
@@ -70,6 +74,39 @@ def best_visiting_list(rows: Sequence[Row], fabric: str, engine: str) -> Spread 
             for slow, fast in zip(one, two, strict=False)
         ]
     )
+
+
+def selection_effect_over(rows: Sequence[Row], above: str, below: str) -> Spread | None:
+    """Return the largest effect of path selection on one fabric over that on another.
+
+    On each fabric it is that of the engines that the paper measured there (:data:`SELECTED`).
+    """
+    one, other = _selection_effect(rows, above), _selection_effect(rows, below)
+    return None if one is None or other is None else spread_of([one.mean / other.mean])
+
+
+def _selection_effect(rows: Sequence[Row], fabric: str) -> Spread | None:
+    test = where(
+        part="acknowledged",
+        message_bytes=1792,
+        rate_mbps=LINK_MBPS,
+        fabric=fabric,
+        engine=SELECTED[fabric],
+    )
+    here = [row for row in rows if test(row) and cuts_through(row)]
+    spread, low_port = where(select="spread"), where(select="low-port")
+    return PICKS["larger"](ratios(here, "mean_mbps", spread, low_port, ("select", "routes")))
+
+
+def least_program_time(rows: Sequence[Row], engine: str, vcs: int) -> Spread | None:
+    """Return the smallest of :func:`program_time`, over all fabrics and programs."""
+    times = [
+        program_time(rows, fabric, program, engine, vcs)
+        for fabric in PROGRAM_FABRICS
+        for program in PROGRAMS
+    ]
+    measured = [time for time in times if time is not None]
+    return min(measured, key=lambda time: time.mean) if measured else None
 
 
 def program_time(

@@ -66,6 +66,27 @@ def looped_over_tree(rows: Sequence[Row], pattern: str) -> Spread | None:
     return typical({(name, *key): v for name, each in by_fabric.items() for key, v in each.items()})
 
 
+def over_all_looped(rows: Sequence[Row], fabric: str, pattern: str) -> Spread | None:
+    """Return the bandwidth on a looped topology over the mean of that on all of them, per run."""
+    own = mean_of_hosts(rows, fabric, pattern)
+    others = [mean_of_hosts(rows, each, pattern) for each in LOOPED]
+    means = [each.mean for each in others if each is not None]
+    return None if own is None else spread_of([own.mean / fmean(means)])
+
+
+def share_of_line(rows: Sequence[Row], pattern: str, tagging: str) -> Spread | None:
+    """Return the share of a line that each flow gets on acyclic routes with PAUSE on all links."""
+    case = {"pattern": pattern, "routes": "acyclic", "flow_control": "pause", "tagging": tagging}
+    test = where(**case, protocol="udp", rate_mbps=LINK_MBPS, watchdog_us=None)
+    return spread_of(
+        [
+            fmean(row["flows_mbps"]) * theory.load_per_payload("udp", tagged=True) / LINK_MBPS
+            for row in rows
+            if test(row)
+        ]
+    )
+
+
 def growth_over_lines(rows: Sequence[Row], measure: str) -> Spread | None:
     """Return the time that a switch adds, over that of its line and link, per size and repeat."""
     test = where(measure=measure, tagging="switch")
@@ -76,6 +97,28 @@ def growth_over_lines(rows: Sequence[Row], measure: str) -> Spread | None:
             groups.setdefault(key, []).append(row)
     each = [(slope(here, "p50_us"), slope(here, "theory_us")) for here in groups.values() if here]
     return spread_of([ours / due for ours, due in each if ours is not None and due])
+
+
+def fall_beyond(rows: Sequence[Row], switches: int) -> Spread | None:
+    """Return how the bandwidth changes from ``switches`` to two more, over that from two fewer.
+
+    It is 1 where the two changes are the same part of the bandwidth, and less than 1 where it falls
+    faster from ``switches`` on.
+    """
+    here = [row for row in rows if where(measure="both-ways", tagging="switch")(row)]
+
+    def change(above: int) -> dict[tuple[object, ...], list[float]]:
+        test, before = where(switches=above), where(switches=above - 2)
+        return ratios(here, "bandwidth_mbps", test, before, ("switches",))
+
+    later, earlier = change(switches + 2), change(switches)
+    return typical(
+        {
+            key: [a / b for a, b in zip(values, earlier[key], strict=False)]
+            for key, values in later.items()
+            if key in earlier
+        }
+    )
 
 
 def lost_frames(
