@@ -93,10 +93,10 @@ def figures_of(fabric: Fabric) -> dict[str, Any]:
     distance, paths = _shortest(fabric)
     switches = [plan.verdict.mean_switches for plan in (updown, layers)]
     return {
-        "shortest_paths": paths,
-        "switches_updown": switches[0],
-        "switches_dl_over_updown": switches[1] / switches[0],
-        "gain": max(_rate(layers, name) / _rate(updown, name) for name in PATTERNS),
+        "shortest_paths": round(paths, 4),
+        "switches_updown": round(switches[0], 4),
+        "switches_dl_over_updown": round(switches[1] / switches[0], 4),
+        "gain": round(max(_rate(layers, name) / _rate(updown, name) for name in PATTERNS), 4),
         "as_stated": distance == DIAMETER
         and layers.is_minimal
         and not updown.is_minimal
@@ -148,8 +148,9 @@ def measured(graphs: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def lines(run: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the section of a stored run, line by line."""
-    every = run["rows"]
+    """Yield the section of a stored run, line by line; its columns have a value for each graph."""
+    columns = run["columns"]
+    every = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     stated = [row for row in every if row["as_stated"]]
     gains = [run["ours"][name]["gain"] - 1 for name in OURS]
     usual = median(row["gain"] for row in stated) - 1
@@ -218,12 +219,13 @@ def main(graphs: int, seed: int, into: Path | None) -> None:
 
     Example: python -m knotless_experiments.reproduction.irregular --graphs 50
     """
+    rows = list(measured(graphs, seed))
     run = {
         "machine": machine(),
         "versions": versions(),
         "seed": seed,
         "ours": {name: figures_of(load(name)) for name in OURS},
-        "rows": list(measured(graphs, seed)),
+        "columns": {key: [row[key] for row in rows] for key in rows[0]},
     }
     if into is not None:
         write_whole(into, json.dumps(run) + "\n")

@@ -12,7 +12,7 @@ from knotless.results import markdown
 from knotless.results import plots as style
 from knotless.results.spread import Spread
 from knotless.results.stored import Stored, read
-from knotless_experiments.reproduction import left_out, sensitivity
+from knotless_experiments.reproduction import irregular, left_out, sensitivity
 from knotless_experiments.reproduction.claim import Claim, Paper, Section
 from knotless_experiments.reproduction.claims import claims, headlines, papers
 from knotless_experiments.reproduction.headlines import (
@@ -280,7 +280,12 @@ def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
     for paper in papers():
         texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
     texts[folder / "changed.md"] = markdown.page(changed_page(stored))
-    texts[folder / "fitted.md"] = markdown.page(sensitivity.lines(read(sensitivity.RUNS).runs))
+    chosen = [
+        *sensitivity.lines(read(sensitivity.RUNS).runs),
+        "",
+        *irregular.lines(irregular.stored()),
+    ]
+    texts[folder / "fitted.md"] = markdown.page(chosen)
     texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
     texts[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):

@@ -1,15 +1,18 @@
 """Two irregular fabrics of 16 switches, with the properties of the graphs A and B of a paper.
 
 Koibuchi et al. measured two irregular graphs that they published only as pictures. The graphs here
-are not the same. They were found by a seeded random search for graphs with the properties stated
-in the text of the paper, which the tests check:
+are not the same. They were found by a random search, which was not kept, for graphs with properties
+that the text of the paper states, which the tests check (docs/reproduction/fitted.md has a search
+that is, and where A and B lie among a thousand such graphs):
 
 - 16 switches, each with at most 4 links to other switches; connected; no parallel links;
 - diameter 6, so that a structured buffer pool needs 6 virtual channels;
 - up*/down* from the first switch and prefix routing are not minimal; descending layers are
   minimal with 2 virtual channels;
-- B has more alternative paths per pair than A; paths are longer on A than on B, and longer on B
-  than on the mesh 4x4; up*/down* loses more throughput on A than on B.
+- B has more alternative paths per pair than A.
+
+Two conditions were chosen because they fit what the paper measured: paths are longer on A than on
+B, and longer on B than on the mesh 4x4; up*/down* loses more throughput on A than on B.
 
 References
 ----------
