@@ -27,6 +27,20 @@ INFERRED = "inferred"
 
 
 @dataclass(frozen=True)
+class Expectation:
+    """A figure of ours as it was expected before any run from which it is computed.
+
+    ``agrees`` judges our mean, ``words`` are its limits; ``because`` says from what it was
+    expected, and ``refuted_by`` what would show that this is wrong.
+    """
+
+    agrees: Callable[[float, float], bool]
+    words: str
+    because: str
+    refuted_by: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """A figure of a paper: description, value, computation of ours, and why they differ.
 
@@ -50,6 +64,8 @@ class Claim:
     """The figure is a ratio that is 1 where there is no effect."""
     agrees: Callable[[float, float], bool] | None = None
     """Judges a claim in words by the ends of our interval; without it the claim is not judged."""
+    expectation: Expectation | None = None
+    """What was expected of our figure; None: it was known when the claim was written."""
 
 
 @dataclass(frozen=True)

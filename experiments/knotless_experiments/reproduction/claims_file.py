@@ -32,7 +32,15 @@ from knotless.base import yaml_file
 from knotless.base.complaints import brief, complaint
 from knotless.base.errors import KnotlessError
 from knotless_experiments.framework.experiment import load
-from knotless_experiments.reproduction.claim import Claim, Compute, Headline, Paper, Plot, Section
+from knotless_experiments.reproduction.claim import (
+    Claim,
+    Compute,
+    Expectation,
+    Headline,
+    Paper,
+    Plot,
+    Section,
+)
 from knotless_experiments.reproduction.rows import COMPARED
 from knotless_experiments.reproduction.selectors import SELECTORS
 
@@ -53,8 +61,8 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Agrees(_Model):
-    """The rule by which our figure agrees with words."""
+class _Limits(_Model):
+    """The limits between which our figure agrees with words, or is expected."""
 
     near: float | None = None
     within: float = 0.0
@@ -77,6 +85,17 @@ class _Agrees(_Model):
             "" if self.above is None else f"above {self.above:g}",
         ]
         return " and ".join(filter(None, parts))
+
+
+class _Expectation(_Model):
+    expected: _Limits
+    because: StrictStr
+    refuted_by: StrictStr
+
+    def value(self) -> Expectation:
+        """Return the expectation of a claim."""
+        words = str(self.expected)
+        return Expectation(self.expected, words, self.because, self.refuted_by)
 
 
 class _Headline(_Model):
@@ -134,7 +153,8 @@ class _Claim(_Model):
     places: list[Literal["emulation", "simulation", "analysis"]] = ["emulation", "simulation"]
     mark: Literal["", "fitted", "inferred"] = ""
     effect: bool | None = None
-    agrees: _Agrees | None = None
+    agrees: _Limits | None = None
+    expectation: _Expectation | None = None
 
     @property
     def is_effect(self) -> bool:
@@ -229,6 +249,7 @@ def _claims(author: str, file: _File, section: _Section, entry: Values) -> Itera
                 claim.mark,
                 claim.is_effect,
                 claim.agrees,
+                None if claim.expectation is None else claim.expectation.value(),
             )
     except ValidationError as problem:
         raise ClaimsError(f"{where}: {complaint(problem)}") from problem
@@ -356,7 +377,7 @@ def _compute(author: str, claim: _Claim) -> Compute:
     except ValidationError as problem:
         raise ClaimsError(f"ours: {complaint(problem)}") from problem
     columns = load(claim.experiment).columns
-    names = {*columns.stored(), *columns.conditions}
+    names = {*columns.stored(), *columns.conditions, "seed"}
     for name in selector.names():
         if name not in names:
             raise ClaimsError(f"ours: {claim.experiment} has no column {name!r}")

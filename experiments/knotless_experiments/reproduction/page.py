@@ -12,7 +12,7 @@ from knotless.results import markdown
 from knotless.results import plots as style
 from knotless.results.spread import Spread
 from knotless.results.stored import Stored, read
-from knotless_experiments.reproduction import irregular, left_out, sensitivity
+from knotless_experiments.reproduction import expectations, irregular, left_out, sensitivity
 from knotless_experiments.reproduction.claim import Claim, Paper, Section
 from knotless_experiments.reproduction.claims import claims, headlines, papers
 from knotless_experiments.reproduction.headlines import (
@@ -108,7 +108,10 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield RULE
     yield ""
-    yield "Verdicts on all figures that the papers print:"
+    yield (
+        "Verdicts on all figures that the papers print. They were known when the claims were "
+        f"written; others were [expected in advance]({FOLDER}/expectations.md):"
+    )
     yield ""
     yield from _counted(stored)
     yield ""
@@ -286,6 +289,7 @@ def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
         *irregular.lines(irregular.stored()),
     ]
     texts[folder / "fitted.md"] = markdown.page(chosen)
+    texts[folder / "expectations.md"] = markdown.page(expectations.lines(stored))
     texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
     texts[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):

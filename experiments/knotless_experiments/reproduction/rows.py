@@ -43,7 +43,7 @@ def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> Seq
                 continue
             added = {name: run["parameters"].get(name) for name in conditions if name not in row}
             settings = {name: _plain(value) for name, value in added.items()}
-            chosen.append({**row, **settings, "experiment": experiment})
+            chosen.append({**row, **settings, "experiment": experiment, "seed": run["seed"]})
     return chosen
 
 
