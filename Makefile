@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests setup-deep setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri mutants test-primitives test-barriers prove prove-changes proofs seeds coverage lab-image lock clean
+.PHONY: help evidence setup setup-checks setup-tests setup-deep setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri mutants test-primitives test-barriers prove prove-changes proofs seeds coverage lab-image lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -122,6 +122,10 @@ prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics,
 
 proofs: setup-tests  ## damage rules and proofs 10,000 times, judge 1,000 plans that can deadlock, and 1,000 safe
 	$(BIN)/python -m tests.prove_proofs
+
+evidence: setup  ## write build/knotless-evidence.tar.gz: stored runs, claims, benchmarks, manifest
+	@mkdir -p build
+	$(BIN)/knotless reproduction --archive build/knotless-evidence.tar.gz
 
 coverage:  ## measure how much Python and Rust code the tests run (twice as long as test-deep)
 	@tools/setup.sh --coverage

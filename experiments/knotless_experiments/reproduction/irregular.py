@@ -39,7 +39,7 @@ from knotless.traffic.analysis import analyse
 from knotless.traffic.patterns import pattern_named
 from knotless.verification.checked_plan import CheckedPlan
 
-STORED = FOLDER / OWN / "irregular-graphs.json"
+NAME = "irregular-graphs.json"
 SWITCHES, HOSTS, MAX_DEGREE, LINKS = 16, 4, 4, (22, 23, 24)
 """The class: as many switches, hosts on each, links of a switch and links as A and B have."""
 DIAMETER = 6
@@ -198,9 +198,9 @@ def _rank(value: float, values: Sequence[float]) -> str:
     return f"{bisect_left(sorted(values), value) / len(values):.0%}"
 
 
-def stored() -> Mapping[str, Any]:
+def stored(folder: Path = FOLDER) -> Mapping[str, Any]:
     """Return the stored run. Raises KnotlessError if it cannot be read."""
-    run: Mapping[str, Any] = json.loads(read_text(STORED, KnotlessError))
+    run: Mapping[str, Any] = json.loads(read_text(folder / OWN / NAME, KnotlessError))
     return run
 
 

@@ -6,11 +6,12 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from knotless.results import markdown
 from knotless.results import plots as style
 from knotless.results.spread import Spread
+from knotless.results.stored import FOLDER as EVIDENCE
 from knotless.results.stored import Stored, read
 from knotless_experiments.reproduction import expectations, irregular, left_out, sensitivity
 from knotless_experiments.reproduction.claim import Claim, Paper, Section
@@ -276,17 +277,20 @@ def images(stored: Stored) -> Iterator[tuple[str, str]]:
                     yield f"{plot.name}.svg", style.svg_text(figure)
 
 
-def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
-    """Return all pages by their path, relative to the folder of the first one."""
+def pages(stored: Stored, evidence: Path = EVIDENCE) -> Mapping[PurePosixPath, str]:
+    """Return all pages by their path, relative to the folder of the first one.
+
+    ``evidence`` is the folder with the runs of chosen settings and the random graphs.
+    """
     folder = PurePosixPath(FOLDER)
     texts = {OVERVIEW: markdown.page(overview(stored))}
     for paper in papers():
         texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
     texts[folder / "changed.md"] = markdown.page(changed_page(stored))
     chosen = [
-        *sensitivity.lines(read(sensitivity.RUNS).runs),
+        *sensitivity.lines(read(evidence / sensitivity.RUNS).runs),
         "",
-        *irregular.lines(irregular.stored()),
+        *irregular.lines(irregular.stored(evidence)),
     ]
     texts[folder / "fitted.md"] = markdown.page(chosen)
     texts[folder / "expectations.md"] = markdown.page(expectations.lines(stored))

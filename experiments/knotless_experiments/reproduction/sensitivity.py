@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from knotless.results.stored import FOLDER, OWN
+from knotless.results.stored import OWN
 from knotless_experiments.reproduction.rows import Row
 from knotless_experiments.reproduction.selectors import where
 
-RUNS = FOLDER / OWN / "sensitivity"
+RUNS = f"{OWN}/sensitivity"
+"""The folder of the runs, below that of all stored runs."""
 SETTINGS: Mapping[str, str] = {
     "send_us": "time to send a message (`--send`)",
     "receive_us": "time to receive a message (`--receive`)",

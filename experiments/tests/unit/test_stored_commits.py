@@ -27,7 +27,7 @@ def has_history() -> bool:
 
 @pytest.mark.skipif(not has_history(), reason="a checkout without history")
 def test_stored_runs_are_of_commits_in_the_history() -> None:
-    runs = [*stored.read().runs, *stored.read(RUNS).runs]
+    runs = [*stored.read().runs, *stored.read(stored.FOLDER / RUNS).runs]
     commits = {run["versions"]["commit"] for run in runs}
     assert len(commits) > 10
     unknown = {
