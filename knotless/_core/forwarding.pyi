@@ -79,6 +79,17 @@ class State:
         ``classes`` are those of the first priorities. False if there are edges of others.
         """
 
+    def host_waits(
+        self,
+    ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], list[tuple[int, int]]]]]:
+        """Return the waits of packets that enter or leave by the link of a host.
+
+        (waits, 4) held channel and priority, and those that are requested alone; and the packets
+        that request the first free of several: what they hold, and what they request. The channel
+        of a host is the one that it sends on where it is held, and the one that it receives on
+        where it is requested.
+        """
+
     def flood_of(self, source: int, group: int) -> int:
         """Return the destination of a host's floods to a group; ValueError if there is none."""
 

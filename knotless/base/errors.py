@@ -70,6 +70,10 @@ class SwitchSettingsError(KnotlessError):
     """Settings of a switch that are not possible; the message names file and key."""
 
 
+class EndpointError(KnotlessError):
+    """End points that are not possible; the message names file or preset, and key."""
+
+
 class FaultError(KnotlessError):
     """A fault of Knotless or of a plug-in, and no mistake of the user."""
 

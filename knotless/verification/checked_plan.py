@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import resolved
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.compiler import compile_state, with_backups
@@ -26,6 +27,8 @@ from knotless.verification.switch_verdict import verdict_with_switches
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
+    from knotless.traffic.endpoints import EndpointModel
+    from knotless.verification.endpoint_verdict import EndpointVerdict
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,15 @@ class CheckedPlan:
     """A plan and what is derived from it, computed on first use.
 
     ``switches`` are the settings of its switches, which the verdict then judges for packets of up
-    to ``packet_bytes``; None: each has a reserve and enough headroom.
+    to ``packet_bytes``; None: each has a reserve and enough headroom. ``endpoints`` are the message
+    classes of its hosts, which the verdict judges without settings of switches; None: hosts take
+    all that arrives.
     """
 
     plan: Plan
     switches: SwitchFile | None = None
     packet_bytes: int = 1500
+    endpoints: EndpointModel | None = None
 
     @cached_property
     def state(self) -> ForwardingState:
@@ -49,9 +55,23 @@ class CheckedPlan:
     def verdict(self) -> Verdict:
         """The verdict on the state under the plan's flow control."""
         state, control = self.state, self.plan.flow_control
+        if self.endpoint_verdict is not None:
+            return self.endpoint_verdict
         if self.switches is None:
             return verdict_of(state, control)
         return verdict_with_switches(state, self.switches, control, packet_bytes=self.packet_bytes)
+
+    @cached_property
+    def endpoint_verdict(self) -> EndpointVerdict | None:
+        """The verdict with the end points; None without these. Raises EndpointError."""
+        if self.endpoints is None:
+            return None
+        from knotless.verification.endpoint_verdict import verdict_with_endpoints  # pydantic
+
+        plan = self.plan
+        priorities = plan.vcs * len(self.endpoints.priorities)
+        control = resolved(plan.request.flow_control, priorities)
+        return verdict_with_endpoints(self.state, self.endpoints, control)
 
     @cached_property
     def _compiled(self) -> tuple[CompiledRules, float]:
@@ -164,7 +184,7 @@ class CheckedPlan:
             "select": plan.request.select,
             "vcs": plan.vcs,
             "vlans": plan.vlan_count,
-            "flow_control": plan.flow_control,
+            "flow_control": verdict.flow_control,
             "mean_switches": verdict.mean_switches,
             "max_switches": verdict.max_switches,
             "max_channel_load": verdict.max_channel_load,
@@ -179,6 +199,7 @@ class CheckedPlan:
             **({"blocked": verdict.blocked} if waits_for_first_free else {}),
             **self._rules_summary(),
             **({} if self.switches is None else {"losses": verdict.losses}),
+            **(self.endpoint_verdict.about_endpoints if self.endpoint_verdict else {}),
             **(self.coverage.as_json() if plan.choice.has_rules and self.coverage else {}),
         }
 

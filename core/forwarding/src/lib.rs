@@ -14,6 +14,7 @@ pub mod flood;
 mod flood_choices;
 pub mod found;
 mod host_classes;
+pub mod host_waits;
 pub mod openflow;
 pub mod plan;
 pub mod planned;

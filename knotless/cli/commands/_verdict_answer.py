@@ -13,7 +13,10 @@ from knotless.verification.verdict_parts import ESCAPE, is_pool
 
 if TYPE_CHECKING:
     from knotless.verification.check import Outcome, Verdict
+    from knotless.verification.remedies import Remedy
 
+MAX_CHANGES = 10
+"""Limit of the changes of a remedy that are printed; JSON has all."""
 NOTES = 2
 """Notes of a kind that a terminal shows."""
 _TONES = {True: Tone.GOOD, False: Tone.BAD, None: Tone.OPEN}
@@ -70,6 +73,24 @@ def setting_reasons(verdict: Verdict) -> Iterator[Reason]:
     """Yield what the settings of switches lose, and what else is worth a look."""
     yield Several(verdict.losses, "losses")
     yield Several([f"note: {line}" for line in verdict.notes], "notes")
+
+
+def endpoint_reasons(verdict: Outcome | ImportedVerdict | None) -> Iterator[Reason]:
+    """Yield whether the reserves of hosts suffice; nothing without end points."""
+    yield from getattr(verdict, "reserve_lines", ())
+
+
+def remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
+    """Yield what people see of the remedies."""
+    if not remedies:
+        yield "no remedy was found"
+    for number, remedy in enumerate(remedies, 1):
+        cost = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in remedy.cost.items() if n)
+        yield f"remedy {number} ({remedy.kind}): {remedy.text}; cost: {cost or 'none'}"
+        for line in remedy.changes[:MAX_CHANGES]:
+            yield f"  {line}"
+        if len(remedy.changes) > MAX_CHANGES:
+            yield f"  and {len(remedy.changes) - MAX_CHANGES} more"
 
 
 def not_read_lines(not_read: Sequence[Mapping[str, str]]) -> Iterator[str]:

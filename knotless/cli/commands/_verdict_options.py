@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import EndpointError, KnotlessError
 from knotless.base.files import write_whole
 from knotless.base.flow_control import AUTO, CHOICES
 from knotless.base.model_limits import MAX_PACKET_BYTES
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
     from knotless.forwarding.state import ForwardingState
     from knotless.simulation.freezing import Freeze
+    from knotless.traffic.endpoints import EndpointModel
 
 FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
 
@@ -59,6 +60,35 @@ def switch_file_option(
     return click.option(
         "--switch", "switch_settings", callback=callback, metavar="F.yaml", help=help_text
     )
+
+
+def read_endpoints(_: click.Context, __: click.Parameter, text: str | None) -> EndpointModel | None:
+    """Return the end points of a file or preset; None without, and for hosts that take all."""
+    if text is None:
+        return None
+    from knotless.traffic import endpoint_presets  # loads pydantic
+
+    model = endpoint_presets.endpoints_named(text)
+    return None if model.takes_all else model
+
+
+endpoints_option = click.option(
+    "--endpoints",
+    callback=read_endpoints,
+    metavar="F.yaml|PRESET",
+    help="What hosts send before they take more: sink (nothing; the default), rdma-read,"
+    " rdma-write, request-reply, load-store, or a file. See docs/endpoints.md.",
+)
+
+
+def refuse_with_endpoints(endpoints: EndpointModel | None, options: Mapping[str, object]) -> None:
+    """Raise EndpointError if options are given whose answers would not be about end points."""
+    for option, value in options.items():
+        if endpoints is not None and value:
+            raise EndpointError(
+                f"{option} does not judge what hosts send before they take more: give it without"
+                " --endpoints"
+            )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,16 +23,20 @@ from knotless.cli.commands._plan_options import (
 )
 from knotless.cli.commands._verdict_answer import (
     deadlock_reasons,
+    endpoint_reasons,
     engine_name,
     load_and_paths,
+    remedy_lines,
     setting_reasons,
     verdict_headline,
 )
 from knotless.cli.commands._verdict_options import (
     FreezeOptions,
     SwitchOptions,
+    endpoints_option,
     freeze_options,
     judged_switch_options,
+    refuse_with_endpoints,
 )
 from knotless.cli.help import Command, under
 from knotless.cli.options import (
@@ -54,9 +58,13 @@ from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
 from knotless.verification.explanation import explain
 
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel
+    from knotless.verification.remedies import Remedy
+
 MAX_NAMES = 10
 """Hosts that are named of each part of a fabric that has come apart."""
-_HIDDEN = ("separated", "losses", "freezes", "freeze")
+_HIDDEN = ("separated", "losses", "freezes", "freeze", "reserves", "witnesses", "remedies", "notes")
 
 
 @click.command(name="plan", cls=Command)
@@ -64,6 +72,7 @@ _HIDDEN = ("separated", "losses", "freezes", "freeze")
 @plan_options()
 @under(ROUTES, without_option)
 @under(SWITCHES, judged_switch_options, ["switch_settings"])
+@under(SWITCHES, endpoints_option, ["endpoints"])
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
 @click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
 @under(SWITCHES, freeze_options, ["freezing"])
@@ -75,6 +84,7 @@ def command(
     request: PlanRequest,
     without: tuple[str, ...],
     switches: SwitchOptions,
+    endpoints: EndpointModel | None,
     out: str | None,
     comparing: bool,
     freeze: FreezeOptions,
@@ -106,6 +116,8 @@ def command(
     Example: knotless plan slimfly,5 --engine valiant --multipath layers --layers 6
 
     Example: knotless plan torus,4,4 --engine adaptive
+
+    Example: knotless plan fattree2,4 --endpoints request-reply
     """
     _refuse_for_multipath(request, {"--compare": comparing, "--explain": explaining})
     if comparing:
@@ -115,6 +127,7 @@ def command(
                 "--without repairs": bool(without),
                 "--explain is about": explaining,
                 "--switch is about": switches.switch_settings is not None,
+                "--endpoints is about": endpoints is not None,
                 "--freeze is about": freeze.freezing,
             }
         )
@@ -122,6 +135,9 @@ def command(
         return 0
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
+    refuse_with_endpoints(
+        endpoints, {"--switch": switches.switch_settings, "--freeze": freeze.freezing}
+    )
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     settings = switches.switch_settings
@@ -134,10 +150,13 @@ def command(
             repaired = repair(plan, failures)
             plan, figures = repaired.plan, repaired.summary()
         bar.update(completed=1, description="following all packets")
-        checked = CheckedPlan(plan, settings, switches.packet_bytes)
+        checked = CheckedPlan(plan, settings, switches.packet_bytes, endpoints)
         is_safe = checked.verdict.safe and not checked.verdict.losses
         bar.update(completed=2, description="making rules")
         summary = checked.summary() | figures
+    remedies = [*_remedies(checked)]
+    if endpoints is not None:
+        summary["remedies"] = [remedy.as_json() for remedy in remedies]
     explanation = explain(checked, request) if explaining else {}
     traffic = freeze.find(checked.state, plan.flow_control, settings, request.hash_seed)
     summary |= {} if traffic is None else traffic.as_json()
@@ -148,9 +167,21 @@ def command(
     else:
         lines = [] if traffic is None else traffic.lines
         answer = _answer(spec, checked, summary, explanation=explanation, freeze=lines)
-        answer = replace(answer, remarks=[*answer.remarks, *written(plan=out)])
+        more = remedy_lines(remedies) if endpoints is not None and not is_safe else ()
+        answer = replace(answer, remarks=[*answer.remarks, *more, *written(plan=out)])
         print_answer(answer, details=details)
     return 0 if is_safe else 1
+
+
+def _remedies(checked: CheckedPlan) -> Iterator[Remedy]:
+    """Yield what makes an unsafe plan with end points safe; nothing of another plan."""
+    if checked.endpoints is None or checked.endpoint_verdict is None or checked.verdict.safe:
+        return
+    from knotless.verification.endpoint_remedies import endpoint_remedies, engine_remedies
+
+    verdict = checked.endpoint_verdict
+    yield from endpoint_remedies(checked.state, checked.endpoints, verdict, replanned=True)
+    yield from engine_remedies(checked)
 
 
 def _refuse_for_multipath(request: PlanRequest, options: Mapping[str, bool]) -> None:
@@ -197,6 +228,7 @@ def _answer(
         ),
         why=[
             *deadlock_reasons(verdict),
+            *endpoint_reasons(checked.endpoint_verdict),
             *setting_reasons(verdict),
             Several(_separated(checked), "parts"),
             *freeze,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
 use forwarding::found::Found;
+use forwarding::host_waits::host_waits;
 use forwarding::openflow::behaviour::{read, Group};
 use forwarding::openflow::generations::Generations;
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses, Unassigned};
@@ -24,6 +25,9 @@ type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool, boo
 
 /// What is held, what is waited for, the source and the destination.
 type FirstFreeTuple = ((u32, u8), Vec<(u32, u8)>, u32, u32);
+
+/// What is held, and what is waited for the first free of.
+type HostFirstFreeTuple = ((u32, u8), Vec<(u32, u8)>);
 
 /// Loads as whole numbers and fractions of 2^-64.
 type ExactLoads<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u64>>);
@@ -163,6 +167,19 @@ impl PyState {
     fn first_free(&self) -> Vec<FirstFreeTuple> {
         let waits = self.found.first_free.iter();
         waits.map(|of| (of.before, of.after.clone(), of.source, of.destination)).collect()
+    }
+
+    fn host_waits<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray2<i64>>, Vec<HostFirstFreeTuple>)> {
+        let waits = py.detach(|| host_waits(&self.state));
+        let columns = |&((before, held), (after, wanted)): &((u32, u8), (u32, u8))| {
+            [i64::from(before), i64::from(held), i64::from(after), i64::from(wanted)]
+        };
+        let flat: Vec<i64> = waits.alone.iter().flat_map(columns).collect();
+        let alone = flat.into_pyarray(py).reshape([waits.alone.len(), 4])?;
+        Ok((alone, waits.first_free.into_iter().collect()))
     }
 
     #[getter]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from knotless.cli.commands._verdict_options import (
     FreezeOptions,
     SwitchOptions,
+    endpoints_option,
     freeze_options,
     judged_switch_options,
 )
@@ -28,6 +30,9 @@ from knotless.cli.commands.check.options import (
 from knotless.cli.commands.check.since import print_unchanged
 from knotless.cli.help import OTHERS, Command, under
 
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel
+
 
 @click.command(name="check", cls=Command)
 @under(
@@ -35,6 +40,7 @@ from knotless.cli.help import OTHERS, Command, under
 )
 @under("Packets and ports", query_options)
 @under("Switches", judged_switch_options, ["switch_settings"])
+@under("Switches", endpoints_option, ["endpoints"])
 @under("Traffic", freeze_options, ["freezing"])
 @under("Failures and remedies", failure_options, ["max_failed", "react", "remedies", "export"])
 @under("Later checks", state_options, ["write_state", "since", "watch"])
@@ -43,6 +49,7 @@ def command(
     source: Source,
     query: Query,
     switches: SwitchOptions,
+    endpoints: EndpointModel | None,
     freeze: FreezeOptions,
     failures: FailureOptions,
     states: StateOptions,
@@ -76,6 +83,8 @@ def command(
 
     Example: knotless check rules --switch switch.yaml
 
+    Example: knotless check rules --endpoints request-reply
+
     Example: knotless check my-fabric --write-switch switch.yaml
 
     Example: knotless check rules --freeze --write-trace freeze.csv
@@ -92,7 +101,7 @@ def command(
 
     Example: knotless check my-fabric --watch
     """
-    options = CheckOptions(source, query, switches, freeze, failures, states, output)
+    options = CheckOptions(source, query, switches, endpoints, freeze, failures, states, output)
     options.refuse_contradictions()
     if states.since is not None and not (Path(source.paths[0]) / "fabric.json").is_file():
         print_unchanged(options)

@@ -25,8 +25,10 @@ from knotless.cli.answer import (
 from knotless.cli.commands._verdict_answer import (
     NOTES,
     deadlock_reasons,
+    endpoint_reasons,
     load_and_paths,
     not_read_lines,
+    remedy_lines,
     verdict_headline,
 )
 from knotless.cli.commands.check.gate import gate_of
@@ -38,7 +40,7 @@ from knotless.importers.causes import Place, content, places_of
 from knotless.verification.check_state import ShownFailureTable
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.verdict_findings import findings
-from knotless.verification.verdict_parts import Witness, is_pool
+from knotless.verification.verdict_parts import Witness
 
 if TYPE_CHECKING:
     from knotless.cli.commands.check.proof import WrittenProof
@@ -48,8 +50,6 @@ if TYPE_CHECKING:
     from knotless.verification.check import Verdict
     from knotless.verification.remedies import Remedy
 
-_MOST_CHANGES = 10
-"""Limit of the changes of a remedy that are printed; JSON has all."""
 _FAILURES = 6
 """Lines about failures that a terminal shows."""
 
@@ -153,6 +153,7 @@ def _why(
     verdict: Verdict | ImportedVerdict, extras: Extras, with_place: Callable[[str], str]
 ) -> Iterator[Reason]:
     yield from deadlock_reasons(verdict, with_place)
+    yield from endpoint_reasons(verdict)
     yield from () if extras.freeze is None else extras.freeze.lines
     yield from extras.changes
     if extras.failure_table is not None:
@@ -165,7 +166,7 @@ def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Rea
     if verdict.assumes and (verdict.safe is True or not verdict.cycle):
         yield f"assumed: {'; '.join(verdict.assumes)}"
     if extras.remedies is not None and (verdict.safe is not True or not extras.survives):
-        yield from _remedy_lines(extras.remedies)
+        yield from remedy_lines(extras.remedies)
 
 
 def _files(output: Output, extras: Extras) -> Iterator[str]:
@@ -241,19 +242,6 @@ def _hints(
         yield Hint("try every failure of a link or switch", [*check, "--failures", "1"])
 
 
-def _remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
-    """Yield what people see of the remedies."""
-    if not remedies:
-        yield "no remedy was found"
-    for number, remedy in enumerate(remedies, 1):
-        cost = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in remedy.cost.items() if n)
-        yield f"remedy {number} ({remedy.kind}): {remedy.text}; cost: {cost or 'none'}"
-        for line in remedy.changes[:_MOST_CHANGES]:
-            yield f"  {line}"
-        if len(remedy.changes) > _MOST_CHANGES:
-            yield f"  and {len(remedy.changes) - _MOST_CHANGES} more"
-
-
 def print_imported(
     verdict: ImportedVerdict, source: Source, extras: Extras, output: Output
 ) -> NoReturn:
@@ -293,4 +281,6 @@ def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[st
     """Draw ``fabric`` with a cycle of dependencies in red."""
     from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
 
-    draw_fabric(fabric, path, {channels.end_of(name) for name in cycle if not is_pool(name)})
+    leaving = {channels.name(channel, 0).rpartition("/")[0] for channel in range(len(channels))}
+    between = [name for name in cycle if name.rpartition("/")[0] in leaving]
+    draw_fabric(fabric, path, {channels.end_of(name) for name in between})

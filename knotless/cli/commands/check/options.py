@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +17,13 @@ from knotless.cli.commands._verdict_options import (
     FreezeOptions,
     SwitchOptions,
     flow_control_option,
+    refuse_with_endpoints,
 )
 from knotless.cli.numbers import Whole
 from knotless.cli.options import details_option, grouped, json_option, observed_name_option
+
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel
 
 REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
 
@@ -279,6 +284,7 @@ class CheckOptions:
     source: Source
     query: Query
     switches: SwitchOptions
+    endpoints: EndpointModel | None
     freeze: FreezeOptions
     failures: FailureOptions
     states: StateOptions
@@ -304,6 +310,7 @@ class CheckOptions:
             "--explain": self.query.explain,
             "--draw": self.output.draw,
             "--switch": self.switches.switch_settings,
+            "--endpoints": self.endpoints,
             "--write-switch": self.output.write_switch,
             "--freeze": self.freeze.freezing,
             "--remedies": self.failures.remedies,
@@ -315,6 +322,14 @@ class CheckOptions:
             raise KnotlessError(f"{self.states.name} is for verdicts, not with {given[0]}")
         self._refuse_with_patches([*given, *filter(None, [self.states.name])])
         self._refuse_with_proof()
+        refuse_with_endpoints(
+            self.endpoints,
+            {
+                "--switch": self.switches.switch_settings,
+                "--freeze": self.freeze.freezing,
+                "--failures": self.failures.max_failed,
+            },
+        )
         if self.states.state_key is not None and self.states.name in (None, "--watch"):
             raise KnotlessError("--state-key is for --write-state and --since")
 
@@ -348,6 +363,7 @@ class CheckOptions:
             "--pair": self.query.pair,
             "--explain": self.query.explain,
             "--switch": self.switches.switch_settings,
+            "--endpoints": self.endpoints,
             "--failures": self.failures.max_failed,
         }
         given = [option for option, value in not_covered.items() if value]
@@ -374,6 +390,11 @@ class CheckOptions:
             raise KnotlessError(f"{path} is one file of a folder: give the folder, {folder}")
         if self.switches.switch_settings is not None:
             raise KnotlessError(f"--switch: {path} has the settings of its switches itself")
+        if self.endpoints is not None:
+            raise KnotlessError(
+                f"--endpoints is for folders of rules that 'knotless flows' writes: {path} does not"
+                " say on which priorities hosts send each kind of message"
+            )
         if self.freeze.write_trace is not None:
             raise KnotlessError("--write-trace is for fabrics of ours, which can send a trace")
 

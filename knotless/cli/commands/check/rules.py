@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
@@ -36,7 +36,15 @@ from knotless.verification.failure_models import RulesModel
 from knotless.verification.pair_paths import followed
 from knotless.verification.switch_verdict import verdict_with_switches
 
-_HIDDEN = {"fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"}
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel
+    from knotless.verification.endpoint_verdict import EndpointVerdict
+    from knotless.verification.remedies import Remedy
+
+_HIDDEN = {
+    *("fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"),
+    *("reserves", "through_hosts"),
+}
 """Values of the verdict that ``--details`` has elsewhere."""
 
 
@@ -67,7 +75,11 @@ def check_rules(options: CheckOptions) -> NoReturn:
         print_pair(followed(state, *options.query.pair), as_json=output.as_json)
     control = read.flow_control if source.flow_control == AUTO else source.flow_control
     settings = options.switches.switch_settings
-    if settings is None:
+    verdict: Verdict
+    remedies: list[Remedy] | None = None
+    if options.endpoints is not None:
+        verdict, remedies = _with_endpoints(state, options.endpoints, control)
+    elif settings is None:
         verdict = verdict_of(state, control)
     else:
         longest = options.switches.packet_bytes
@@ -92,11 +104,32 @@ def check_rules(options: CheckOptions) -> NoReturn:
         [Several([f"note: {line}" for line in verdict.notes], "notes")],
         Extras(
             table,
+            remedies,
             freeze=options.freeze.find(state, verdict.flow_control, settings),
             proof=proof,
         ),
         output,
     )
+
+
+def _with_endpoints(
+    state: ForwardingState, model: EndpointModel, control: str
+) -> tuple[EndpointVerdict, list[Remedy]]:
+    """Return the verdict on rules with end points, and changes of these that make it safe.
+
+    Rules give frames of hosts their priorities, so all message classes have the same ones.
+    """
+    from knotless.verification.endpoint_remedies import endpoint_remedies
+    from knotless.verification.endpoint_verdict import verdict_with_endpoints  # loads pydantic
+
+    together = model.changed(**{name: {"priority": 0} for name in model.classes})
+    verdict = verdict_with_endpoints(state, together, control)
+    if model.priorities != (0,):
+        note = "rules give all messages of hosts the same priorities: those of classes are not used"
+        verdict = replace(verdict, notes=[*verdict.notes, note])
+    if verdict.safe:
+        return verdict, []
+    return verdict, [*endpoint_remedies(state, together, verdict, replanned=False)]
 
 
 def _places(verdict: Verdict, where: str) -> dict[str, list[Place]]:

@@ -1,0 +1,108 @@
+"""``--endpoints`` of plans and of checks of rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from knotless.cli.main import main
+
+OWN = """
+classes:
+  request: {sends_before_taking: [reply], outstanding: 4, reserve: 45}
+  reply: {}
+"""
+
+
+def run(*words: str) -> Result:
+    return CliRunner(mix_stderr=False).invoke(main, list(words), prog_name="knotless")
+
+
+def values(*words: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(run(*words, "--json").stdout)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = str(tmp_path_factory.mktemp("endpoints") / "rules")
+    assert run("flows", "fattree2,4", "--out", folder).exit_code == 0
+    return folder
+
+
+def test_a_plan_names_messages_inequality_and_remedy(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(OWN)
+    answer = run("plan", "fattree2,4", "--endpoints", str(own))
+    assert answer.exit_code == 1
+    lines = answer.stdout.splitlines()
+    assert lines[0] == "fattree2,4 with fattree: CAN DEADLOCK under PAUSE"
+    assert "  h2 must send a reply before it takes the request of h1" in lines
+    assert any("15 hosts x 4 outstanding = 60 > reserve of 45" in line for line in lines)
+    assert "    request: outstanding 3" in lines
+
+
+def test_the_same_for_rules(rules: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(OWN)
+    answer = run("check", rules, "--endpoints", str(own))
+    assert answer.exit_code == 1
+    assert "h2 must send a reply before it takes the request of h1" in answer.stdout
+    assert "request: outstanding 3" in answer.stdout
+    safe = run("check", rules, "--endpoints", "rdma-read")
+    assert safe.exit_code == 0
+    assert "15 hosts x 16 outstanding = 240 <= reserve of 240" in safe.stdout
+    assert "hosts take what arrives" not in safe.stdout
+    assert "hosts take what arrives" in run("check", rules, "--endpoints", "sink").stdout
+
+
+def test_rules_do_not_keep_messages_apart(rules: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("classes: {request: {sends_before_taking: [reply]}, reply: {priority: 1}}\n")
+    assert values("plan", "fattree2,4", "--endpoints", str(own))["safe"] is True
+    checked = values("check", rules, "--endpoints", str(own), "--flow-control", "pfc")
+    assert checked["safe"] is False
+    assert any("those of classes are not used" in note for note in checked["notes"])
+    assert "virtual-channel" not in [remedy["kind"] for remedy in checked["remedies"]]
+
+
+def test_json_has_the_messages(rules: str) -> None:
+    for answer in (
+        values("plan", "fattree2,4", "--endpoints", "request-reply"),
+        values("check", rules, "--endpoints", "request-reply"),
+    ):
+        assert answer["endpoints"] == "request-reply"
+        assert answer["through_hosts"] is True
+        assert [(r["message"], r["suffices"]) for r in answer["reserves"]] == [("request", False)]
+        step = answer["witnesses"][1]
+        assert (step["message"], step["sends"]) == ("request", "reply")
+    assert "endpoints" not in values("plan", "fattree2,4")
+
+
+def test_what_is_not_judged_is_refused(rules: str, tmp_path: Path) -> None:
+    settings, rdma = tmp_path / "switch.yaml", ["--endpoints", "rdma-read"]
+    settings.write_text("lossless: [0]\n")
+    for words, text in (
+        (["check", rules, "--proof", str(tmp_path / "proof")], "not with --endpoints"),
+        (["check", rules, "--failures", "1"], "--failures does not judge what hosts send"),
+        (["check", rules, "--freeze"], "--freeze does not judge"),
+        (["check", rules, "--switch", str(settings)], "--switch does not judge"),
+        (["plan", "ring,4", "--switch", str(settings)], "--switch does not judge"),
+        (["plan", "ring,4", "--compare"], "--endpoints is about one plan"),
+        (["plan", "ring,4", "--endpoints", "rdma"], "there are no end points 'rdma'"),
+    ):
+        answer = run(*words, *(rdma if "--endpoints" not in words else []))
+        assert answer.exit_code == 2, words
+        assert text in answer.stderr
+        assert answer.stderr.count("\n") == 1
+    assert not (tmp_path / "proof").exists()
+
+
+def test_a_cycle_through_hosts_is_drawn_between_switches(rules: str, tmp_path: Path) -> None:
+    drawing = tmp_path / "cycle.svg"
+    run("check", rules, "--endpoints", "request-reply", "--draw", str(drawing))
+    assert drawing.read_text().startswith("<?xml")
