@@ -413,6 +413,9 @@ class Report:
     def deadlocks(self) -> int:
         """The number of deadlocks so far."""
     @property
+    def answered(self) -> int:
+        """Messages that were sent for others and taken, warm-up included."""
+    @property
     def station_collisions(self) -> NDArray[np.uint64]:
         """By host: transmissions that collided; empty without hubs."""
     @property
@@ -447,6 +450,7 @@ class Simulation:
         broadcasts: list[int] = ...,
         transport: str | None = ...,
         receivers: list[tuple[int, int]] = ...,
+        messages: list[tuple[int | None, int, int | None, int]] = ...,
     ) -> None:
         """``header_bytes`` 0 means store-and-forward, otherwise cut-through after this many bytes.
 
@@ -455,7 +459,10 @@ class Simulation:
         the numbers of the trees, from 0, whose frames are broadcasts, which are limited. Without a
         ``transport`` hosts send as fast as their lines permit; it is the JSON of
         :meth:`knotless.simulation.transport.Transport.for_model`. ``receivers`` are hosts that take
-        frames from their buffer at a rate of their own, and those rates in bit/s.
+        frames from their buffer at a rate of their own, and those rates in bit/s. ``messages`` are
+        the message classes of hosts, if they do not take all that arrives: the class of what they
+        send before they take one, the reserve of a host, the bound of outstanding ones at each
+        other host, and what the class adds to priorities.
         """
 
     def run(self, events: int) -> bool:

@@ -31,15 +31,18 @@ from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.routing.graphs.dependencies import merged, virtual_channel, waiting
 from knotless.simulation.channels import channel_table
+from knotless.simulation.message_classes import for_simulator
 from knotless.simulation.settings import Switching
 from knotless.simulation.tables import tables_of
 from knotless.simulation.tracefile import MESSAGES
 from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.topologies.numbering import mac_value
 from knotless.verification.dependencies import edges_of
+from knotless.verification.endpoint_waits import EndpointWaits, sends_and_takes
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
+    from knotless.traffic.endpoints import EndpointModel
 
 
 PACKET_BYTES = 1500
@@ -147,11 +150,14 @@ def find_freeze(
     flow_control: FlowControl,
     *,
     switches: SwitchFile | None = None,
+    endpoints: EndpointModel | None = None,
     hash_seed: int = 0,
     seed: int = 1,
     searches: int = SEARCHES,
 ) -> Freeze:
     """Look for traffic that freezes a state; ``switches`` are settings of its switches.
+
+    With ``endpoints`` each packet is a message, and hosts send what its class requires.
 
     If switches choose among paths, they do so by the hash of our rules with ``hash_seed``. Switches
     of others hash otherwise; then it is shown that a hash can freeze them, and by which paths.
@@ -165,7 +171,8 @@ def find_freeze(
         Switches copy unicasts, or their rules cannot be followed, or ``switches`` do not fit.
 
     """
-    simulated = Switches(state, flow_control, switches, seed, hash_seed)
+    waits = None if endpoints is None else EndpointWaits(state, endpoints, flow_control)
+    simulated = Switches(state, flow_control, switches, seed, hash_seed, waits)
     through_pools = switches is not None and _wait_for_pools(switches)
     if not simulated.steps:
         if through_pools:
@@ -173,6 +180,8 @@ def find_freeze(
             return Freeze(None, reason=reason)
         return Freeze(False, reason="no channels can wait for each other in a cycle", assumes=())
     if not _steps_of_cycles(simulated.pairs_of):
+        if waits is not None:
+            return Freeze(None, reason="cycles need packets that are no messages between hosts")
         if state.more:
             reason = "cycles need packets that hosts do not send to each other, and none is sent"
             return Freeze(None, reason=reason)
@@ -195,6 +204,8 @@ def find_freeze(
             named = tuple(map(simulated.named, flows))
             chosen = any(flow.path for flow in named)
             assumes = (*ASSUMES, ASSUMES_OF_CHOICES) if chosen else ASSUMES
+            if endpoints is not None:
+                assumes = (sends_and_takes(endpoints), *assumes[1:])
             return Freeze(True, tried, flows=named, cycle=cycle, after_us=after_us, assumes=assumes)
     return Freeze(None, tried, f"no traffic was found that does (sets of flows tried: {tried})")
 
@@ -217,8 +228,11 @@ class Switches:
         settings: SwitchFile | None,
         seed: int,
         hash_seed: int = 0,
+        waits: EndpointWaits | None = None,
     ) -> None:
         self._state, self._control, self._seed = state, control, seed
+        self._with_hosts = waits
+        self._messages = None if waits is None else for_simulator(waits)
         self._hash_seed = hash_seed
         self._macs = [mac_value(host.mac) for host in state.fabric.hosts]
         try:
@@ -230,7 +244,8 @@ class Switches:
         except ValueError as error:
             raise SimulationError(str(error)) from None
         self._tables = tables_of(state, self._table)
-        self.steps = _steps_of_cycles(map(tuple, waiting(edges_of(state), control).tolist()))
+        edges = waiting(edges_of(state), control) if waits is None else waits.every_edge
+        self.steps = _steps_of_cycles(map(tuple, edges.tolist()))
         self.events = 0
         """Events that were simulated so far."""
 
@@ -289,6 +304,9 @@ class Switches:
 
     def _steps_of(self, source: str, destination: int) -> Iterable[Step]:
         """Return the steps that packets take, or may take if they have several paths."""
+        if self._with_hosts is not None:
+            number = self._state.fabric.host_index[source]
+            return self._with_hosts.steps_between(number, destination)
         hops = self._state.trace_number(source, destination).hops
         if self._divide(hops):
             return sorted(self._waits(hops))
@@ -356,6 +374,7 @@ class Switches:
                 packet_bytes=PACKET_BYTES,
                 header_bytes=0,
                 link_changes=[],
+                messages=self._messages or [],
             )
         except ValueError as error:
             raise SimulationError(str(error)) from None

@@ -200,6 +200,8 @@ class Result:
         if self.scenario.endpoints.transport is not None:
             _digest_array(digest, "notifications", report.flow_notifications)
             _digest_array(digest, "retransmitted", report.flow_retransmitted)
+        if self.scenario.endpoints.messages is not None:
+            digest.update(f"answered={report.answered};".encode())
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
@@ -251,6 +253,7 @@ class Result:
             "storms": self.storms(),
             "pool_peaks": self.pool_peaks(),
             **self._transport(),
+            **self._endpoints(),
             "collisions": int(report.station_collisions.sum()),
             "given_up": int(report.station_given_up.sum()),
             "deadlock": report.deadlock is not None,
@@ -300,6 +303,13 @@ class Result:
             "cnps": int(report.flow_notifications.sum()),
             "retransmitted_frames": int(report.flow_retransmitted.sum()),
         }
+
+    def _endpoints(self) -> dict[str, Any]:
+        """Return the name of the end points, and how many messages were sent for others."""
+        messages = self.scenario.endpoints.messages
+        if messages is None:
+            return {}
+        return {"endpoints": messages.name, "answered": self.report.answered}
 
     def storms(self) -> dict[str, int]:
         """Return how many storms watchdogs have detected, and how many are over or only counted."""

@@ -13,6 +13,7 @@ from knotless.simulation.channels import ChannelTable, channel_table
 from knotless.simulation.collective_bound import collective_bound_ps
 from knotless.simulation.completion import MAX_RECORDED, Completions
 from knotless.simulation.memory import check_memory
+from knotless.simulation.message_classes import classes_for
 from knotless.simulation.program import waiting
 from knotless.simulation.recorder import Recorder, keep
 from knotless.simulation.result import Result
@@ -156,6 +157,7 @@ def prepare(
                 (plan.fabric.host_index[host], round(rate_mbps * 1e6))
                 for host, rate_mbps in endpoints.receiver_rates
             ],
+            messages=classes_for(endpoints.messages, state, scenario.switching.flow_control),
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None

@@ -20,6 +20,7 @@ from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.choices.choice import Binding
 from knotless.routing.plan import Plan
+from knotless.simulation.message_classes import refuse_several_answers
 from knotless.simulation.traffic import Load
 from knotless.simulation.transport import Transport
 from knotless.simulation.workload import Flows, Workload
@@ -27,6 +28,7 @@ from knotless.traffic.patterns import Pattern, pattern_named
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
+    from knotless.traffic.endpoints import EndpointModel
 
 
 MAX_TIME_US = 1e13
@@ -246,16 +248,20 @@ class Endpoints:
     With a ``transport``, hosts send in queue pairs, which take turns; otherwise as fast as their
     lines permit. ``receiver_rates`` are (host, Mbit/s) of hosts that take frames from their buffer
     at that rate, FCS included, and not as fast as they arrive. ``host_pauses`` are pauses of
-    hosts, which ``pause_limit`` limits.
+    hosts, which ``pause_limit`` limits. With ``messages``, hosts have their classes: each packet
+    is a message of a class that no other requires, and hosts send what it requires.
     """
 
     transport: Transport | None = None
     receiver_rates: tuple[tuple[str, float], ...] = ()
     host_pauses: tuple[HostPause, ...] = ()
     pause_limit: PauseLimit = field(default_factory=PauseLimit)
+    messages: EndpointModel | None = None
 
     def __post_init__(self) -> None:
         """Raise SimulationError for rates, times or a transport that are not possible."""
+        if self.messages is not None:
+            refuse_several_answers(self.messages)
         if self.transport is not None:
             self.transport.validate()
         for host, rate_mbps in self.receiver_rates:

@@ -97,10 +97,9 @@ class Reserve(NamedTuple):
     def text(self) -> str:
         """The inequality, and what follows."""
         required = " and ".join(self.requires)
-        follows = "is taken" if self.suffices else "can wait"
-        more = f"a {self.message} {follows} before its {required} can be sent"
+        more = f"a {self.message} can wait for its {required} to be sent"
         if self.suffices:
-            more = f"each {self.message} {follows} before its {required} is sent"
+            more = f"each {self.message} is taken before its {required} is sent"
         hosts = counted(self.senders, "hosts")
         if self.outstanding is None:
             return f"{hosts} x any number outstanding > reserve of {self.reserve:,}: {more}"
@@ -219,6 +218,10 @@ class EndpointModel(BaseModel):
         for name, changes in classes.items():
             values[name] = {**values[name], **changes}
         return type(self).from_values({"classes": values}, self.name)
+
+    def on_one_priority(self) -> EndpointModel:
+        """Return the same with all messages on priority 0."""
+        return self.changed(**{name: {"priority": 0} for name in self.classes})
 
     @property
     def text(self) -> str:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from knotless.base.flow_control import AUTO
-from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.graphs.dependencies import find_cycle
 from knotless.traffic.endpoints import EndpointModel
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.dependencies import blocking_steps
-from knotless.verification.endpoint_waits import EndpointWaits
+from knotless.verification.endpoint_waits import EndpointWaits, sends_and_takes
 from knotless.verification.endpoint_witnesses import witnesses_of
 from knotless.verification.verdict_parts import theorem_of
 
@@ -113,8 +112,7 @@ def _assumes(waits: EndpointWaits, assumes: Sequence[str]) -> Iterator[str]:
         yield from assumes
         return
     yield from assumes[:-1]
-    classes = listed(sorted(model.classes), len(model.classes))
-    yield f"hosts send and take messages as {model.name} says: {classes}"
+    yield sends_and_takes(model)
     if len(model.priorities) > 1:
         channels = (
             "virtual channel P" if waits.vcs == 1 else f"virtual channels from {waits.vcs}P on"

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +32,23 @@ from numpy.typing import NDArray
 from knotless.base.errors import EndpointError
 from knotless.base.flow_control import AUTO, FlowControl, LinkFlowControl, resolved
 from knotless.base.model_limits import PRIORITIES
+from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import Edges, merged, virtual_channel
-from knotless.traffic.endpoints import EndpointModel
 from knotless.verification.dependencies import Wait
+
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel  # loads pydantic
 
 NOBODY = -1
 """In place of the source and destination of a wait, of which no packet is looked up."""
+
+
+def sends_and_takes(model: EndpointModel) -> str:
+    """Return what is assumed of hosts with message classes."""
+    classes = listed(sorted(model.classes), len(model.classes))
+    return f"hosts send and take messages as {model.name} says: {classes}"
 
 
 class EndpointWaits:
@@ -172,6 +183,42 @@ class EndpointWaits:
         for pair in self.model.waits(self._hosts):
             if pair[0] in taken and pair[1] in sent:
                 yield pair
+
+    def steps_between(self, source: int, destination: int) -> Iterator[tuple[int, int]]:
+        """Yield the waits of messages from a host to another, and of those that follow from them.
+
+        That of a host which sends one before it takes another is among them.
+        """
+        hosts = len(self.state.fabric.hosts)
+        waits = {*self.model.waits(hosts)}
+        for begun in (name for name in self.model.classes if name not in self.model.required):
+            taken, ends = begun, (source, destination)
+            path = self._path(taken, *ends)
+            for _ in self.model.classes:
+                sent = next(iter(self.model.classes[taken].sends_before_taking), None)
+                if sent is None:
+                    break
+                ends = ends[::-1]
+                answer = self._path(sent, *ends)
+                if (taken, sent) in waits:
+                    path += answer
+                else:
+                    yield from pairwise(path)
+                    path = answer
+                taken = sent
+            yield from pairwise(path)
+
+    def _path(self, name: str, source: int, destination: int) -> list[int]:
+        """Return the nodes of the first path of a message, those of both hosts included."""
+        trace = self.state.trace_number(self.state.fabric.hosts[source].name, destination)
+        hops = [hop for hop in trace.hops if hop.channel < self._channels]
+        nodes = [
+            virtual_channel(self.sends_on(source), 0),
+            *(virtual_channel(hop.channel, hop.priority) for hop in hops),
+            virtual_channel(self.receives_on(destination), 0),
+        ]
+        first = self.vcs * self.model.classes[name].priority
+        return [int(node) for node in self._merged(np.array(nodes, dtype=np.int64) + first)]
 
     def row_of(self, holds: int, requests: int) -> int:
         """Return the first dependency of the state that is this wait between switches."""

@@ -1,5 +1,6 @@
 //! Settings of hosts: how they send, and how fast they receive.
 
+use crate::endpoints::MessageClass;
 use crate::receivers::SlowReceiver;
 use crate::transport::Transport;
 
@@ -10,4 +11,6 @@ pub struct HostSettings {
     pub transport: Option<Transport>,
     /// The hosts that receive at a rate of their own.
     pub receivers: Vec<SlowReceiver>,
+    /// The classes of their messages; none: they take all that arrives.
+    pub messages: Vec<MessageClass>,
 }

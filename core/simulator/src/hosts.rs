@@ -165,6 +165,50 @@ impl Hosts {
         Some(outgoing)
     }
 
+    /// The same for the first message that it may send.
+    pub fn take_permitted(
+        &mut self,
+        at: Time,
+        host: u32,
+        permitted: impl Fn(u32, &Message) -> bool,
+    ) -> Option<Outgoing> {
+        let queue = &mut self.queues[host as usize].messages;
+        let may = |&number: &u32| permitted(number, self.messages.get(number));
+        let place = queue.iter().position(may)?;
+        let number = queue.remove(place)?;
+        queue.push_front(number);
+        self.take_packet(at, host)
+    }
+
+    /// A packet that a host sends for one of a message that has arrived there, to its sender.
+    pub fn answer(&mut self, at: Time, host: u32, message: &Message, packet: &Packet) -> Packet {
+        let answer = Message {
+            from: host,
+            to: Destination::Host(message.from),
+            bytes: u64::from(packet.payload),
+            left: 0,
+            under_way: 1,
+            lost: false,
+            born: at,
+            ..*message
+        };
+        let number = self.messages.add(answer);
+        self.in_network += 1;
+        Packet::new(at, number, message.from, 0, packet.payload)
+    }
+
+    /// An answer has arrived: it counts for no flow.
+    pub fn answer_taken(&mut self, at: Time, number: u32) {
+        self.last_arrival = at;
+        self.forget_answer(number);
+    }
+
+    /// An answer is no longer under way.
+    pub fn forget_answer(&mut self, number: u32) {
+        self.in_network -= 1;
+        self.messages.remove(number);
+    }
+
     /// One copy of a packet became `copies` copies, at least one.
     pub fn copied(&mut self, packet: &Packet, copies: u32) {
         self.messages.get_mut(packet.message()).under_way += copies - 1;

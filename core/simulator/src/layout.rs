@@ -62,6 +62,7 @@ pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {
         width,
         ports: least,
         generations,
+        entries_of_class: 0,
     })
 }
 

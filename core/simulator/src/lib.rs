@@ -157,6 +157,7 @@ mod classes;
 mod columns;
 mod deadlocks;
 mod driver;
+mod endpoints;
 mod error;
 mod event;
 mod event_queue;
@@ -189,6 +190,7 @@ mod transport;
 mod wiring;
 mod workload;
 
+pub use endpoints::MessageClass;
 pub use error::Error;
 pub use fabric::{Fabric, Forwarding, Node};
 pub use held_rules::Passed;

@@ -3,6 +3,7 @@
 //! [`Links`] receives the effects of the switch model. It is separate from the model so that both
 //! can be borrowed at the same time.
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 
 use switch_model::{
@@ -37,7 +38,9 @@ pub(crate) struct Links {
     cut_through: Option<(u32, Vec<u64>)>,
     /// In a part of a fabric: what goes to other parts.
     boundary: Option<Box<Boundary>>,
-    /// Neither cut-through nor a part.
+    /// By host the frames whose transmission has begun and is not complete, if they are kept.
+    sent: Option<Vec<VecDeque<Packet>>>,
+    /// Neither cut-through nor a part, and nothing is kept.
     is_plain: bool,
 }
 
@@ -59,8 +62,20 @@ impl Links {
                 Forwarding::CutThrough { header_bytes } => Some((header_bytes, rates_bps())),
             },
             boundary: None,
+            sent: None,
             is_plain: forwarding == Forwarding::StoreAndForward,
         }
+    }
+
+    /// Keep what hosts send until it is sent.
+    pub fn keep_sent(&mut self) {
+        self.sent = Some(vec![VecDeque::new(); self.waiting.len()]);
+        self.is_plain = false;
+    }
+
+    /// The frame that a host has sent, if these are kept.
+    pub fn take_sent(&mut self, host: u32) -> Option<Packet> {
+        self.sent.as_mut()?[host as usize].pop_front()
     }
 
     /// Be the links of a part from now on.
@@ -110,6 +125,11 @@ impl Links {
     #[inline(always)]
     pub fn offered(&mut self, host: u32) {
         self.waiting[host as usize] += 1;
+    }
+
+    /// A frame that a host has offered is lost before it waits.
+    pub fn withdrawn(&mut self, host: u32) {
+        self.waiting[host as usize] -= 1;
     }
 
     /// Data packets whose transmission has begun, over all channels.
@@ -193,6 +213,9 @@ impl Links {
 
     /// A flight begins with cut-through, or in a part.
     fn start(&mut self, ends: Time, arrives: Time, order: EventOrder, flight: &Flight) {
+        if let (Some(host), Some(sent)) = (self.sending_host(flight.channel), &mut self.sent) {
+            sent[host as usize].push_back(flight.packet);
+        }
         let arrives = arrives - self.ahead(flight.channel, u32::from(flight.bytes));
         if let Some(boundary) = &mut self.boundary {
             if boundary.carries((ends, arrives), order, *flight, &mut self.events) {

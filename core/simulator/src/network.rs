@@ -43,6 +43,8 @@ pub(crate) enum Arrival {
     Copied(u32),
     /// It is at this host.
     AtHost(u32),
+    /// It is a message at this host, which may have to send another before it takes it.
+    Message(u32),
     /// It was dropped.
     Lost,
     /// It was dropped as a broadcast beyond the limit of its host.
@@ -77,6 +79,8 @@ pub(crate) struct Network {
     is_large: bool,
     /// None if there is only one generation of rules.
     held: Option<HeldRules>,
+    /// Hosts may leave messages in their buffers.
+    holds_messages: bool,
 }
 
 impl Network {
@@ -109,6 +113,7 @@ impl Network {
                 .then(|| HeldRules::new(fabric.switches, fabric.channels())),
             fabric,
             tables,
+            holds_messages: false,
         })
     }
 
@@ -288,6 +293,67 @@ impl Network {
         self.model.inject(at, up, Frame { priority: 0, bytes, payload: packet }, &mut self.links);
     }
 
+    /// Leave messages at hosts to [`Network::answer`] and [`Network::take_message`] from now on.
+    pub fn hold_messages(&mut self) {
+        self.holds_messages = true;
+        self.links.keep_sent();
+    }
+
+    /// A host offers a message to its line: of a class, with what this adds to priorities.
+    pub fn inject_message(
+        &mut self,
+        at: Time,
+        host: u32,
+        packet: Packet,
+        bytes: u32,
+        (class, priority): (u8, u8),
+    ) {
+        let payload = self.addressed(host, packet, class);
+        self.links.offered(host);
+        let up = self.fabric.up[host as usize];
+        self.model.inject(at, up, Frame { priority, bytes, payload }, &mut self.links);
+    }
+
+    fn addressed(&self, host: u32, mut packet: Packet, class: u8) -> Packet {
+        (packet.place, packet.column) = self.tables.first_of_class(host, packet.to, class);
+        packet
+    }
+
+    /// A host takes a message that has arrived; false if its link is cut.
+    pub fn take_message(&mut self, flight: &Flight) -> bool {
+        self.model.delivered(flight.channel, u32::from(flight.bytes))
+    }
+
+    /// A host sends an answer to a message that has arrived, of a class and with what this adds to
+    /// priorities. If it is not `taken`, the message stays in the buffer of the host until the answer
+    /// is sent. False if it is lost.
+    pub fn answer(
+        &mut self,
+        at: Time,
+        flight: Flight,
+        answer: Packet,
+        (class, priority): (u8, u8),
+        taken: bool,
+    ) -> bool {
+        let Flight { channel, bytes, priority: arrived, .. } = flight;
+        let (bytes, up) = (u32::from(bytes), self.fabric.back[channel.index()]);
+        let Some(host) = self.links.sending_host(up) else { return false };
+        if taken {
+            let is_up = self.model.delivered(channel, bytes);
+            if is_up {
+                self.inject_message(at, host, answer, bytes, (class, priority));
+            }
+            return is_up;
+        }
+        let frame = Frame { priority, bytes, payload: self.addressed(host, answer, class) };
+        self.links.offered(host);
+        let passed = self.model.pass(at, channel, (arrived, bytes), up, frame, at, &mut self.links);
+        if passed.is_err() {
+            self.links.withdrawn(host);
+        }
+        passed.is_ok()
+    }
+
     /// A transmission is complete.
     #[inline]
     pub fn tx_done(&mut self, at: Time, channel: ChannelId) {
@@ -427,6 +493,9 @@ impl Network {
         let head = *self.links.head(channel);
         let switch = match head.node {
             Node::Switch(switch) => switch,
+            Node::Host(host) if self.holds_messages && !packet.is_control() => {
+                return Arrival::Message(host);
+            }
             Node::Host(host) => {
                 let up = self.model.delivered(channel, bytes);
                 return if up { Arrival::AtHost(host) } else { Arrival::Lost };

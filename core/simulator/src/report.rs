@@ -130,6 +130,8 @@ pub struct Report {
     pub pools: Vec<PoolCounters>,
     /// The first deadlock that formed, whether or not it persists.
     pub deadlock: Option<DeadlockReport>,
+    /// Messages that were sent for others and taken, warm-up included.
+    pub answered: u64,
     /// How many deadlocks formed, one after the other.
     pub deadlocks: u64,
     /// By host, in a fabric of hubs; else empty.

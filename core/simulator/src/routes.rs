@@ -1,6 +1,8 @@
 //! Routes of unicasts: a forwarding state, laid out so that each hop needs two look-ups.
 
 use crate::classes::{Classes, ClassesBuilder};
+use crate::error::Error;
+use crate::message::ON_TREE;
 
 /// What a switch does with the packets of one class that arrive on the hops of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub(crate) struct Routes {
     pub ports: Vec<u32>,
     /// How many generations of rules there are: the choices of each [`Entry::Held`].
     pub generations: u16,
+    /// How many entries lie between those of a class of messages and of the next one.
+    pub entries_of_class: u32,
 }
 
 impl Routes {
@@ -97,7 +101,36 @@ impl Routes {
             width: 1,
             ports: vec![0; switches],
             generations: 1,
+            entries_of_class: 0,
         }
+    }
+
+    /// See [`crate::Tables::with_priorities`].
+    pub fn for_classes(&self, added: impl Iterator<Item = u8>) -> Result<Routes, Error> {
+        let (entries, choices) = (self.entries.len() as u32, self.choices.len() as u32);
+        let mut all = Routes { entries: Vec::new(), choices: Vec::new(), ..self.clone() };
+        for (number, added) in (0..).zip(added) {
+            let end = u64::from(entries) * (u64::from(number) + 1);
+            if end >= u64::from(ON_TREE) {
+                return Err(Error::new("end points: more entries than 32 bits can number"));
+            }
+            let of_class = |entry: &Entry| match *entry {
+                Entry::Forward { place, port, priority } => Entry::Forward {
+                    place: place + number * entries,
+                    port,
+                    priority: priority + added,
+                },
+                Entry::OneOf { first, count } => {
+                    Entry::OneOf { first: first + number * choices, count }
+                }
+                Entry::Held { first } => Entry::Held { first: first + number * choices },
+                entry => entry,
+            };
+            all.entries.extend(self.entries.iter().map(of_class));
+            all.choices.extend(self.choices.iter().map(of_class));
+        }
+        all.entries_of_class = entries;
+        Ok(all)
     }
 
     /// See [`crate::Tables::repeated`].

@@ -9,6 +9,7 @@ use switch_model::{ChannelCounters, ChannelId, EventOrder, PauseFrameEvent, Time
 use crate::alone::{acknowledgement_time, message_time, Line};
 use crate::deadlocks::{Deadlocks, Searched};
 use crate::driver::{Order, Orders, TrafficDriver};
+use crate::endpoints::Endpoints;
 use crate::error::Error;
 use crate::event::{Event, Flight, MediumEvent, OF_FABRIC};
 use crate::event_queue::{limit_after, time_of, Due, First, Key};
@@ -23,12 +24,13 @@ use crate::receivers::Receiver;
 use crate::report::{Completion, Report};
 use crate::settings::{validate, LinkChange, Settings};
 use crate::tables::Tables;
-use crate::traffic::Traffic;
+use crate::traffic::{Arrivals, Traffic};
 use crate::traffic_check;
 use crate::transport::QueuePairs;
 
 mod cores;
 mod host_pauses;
+mod messages;
 mod parallel;
 mod part;
 mod receiving;
@@ -49,6 +51,8 @@ pub struct Simulation {
     pairs: Option<Box<QueuePairs>>,
     /// By host: its receiver if that is slow; empty if none is.
     receivers: Vec<Option<Receiver>>,
+    /// The message classes of hosts, if they have any.
+    endpoints: Option<Box<Endpoints>>,
     driver: TrafficDriver,
     deadlocks: Deadlocks,
     /// Orders of the driver that are not carried out yet.
@@ -80,8 +84,8 @@ impl Simulation {
     /// # Errors
     /// Also settings of hosts that are not possible.
     pub fn with_hosts(
-        fabric: Fabric,
-        tables: Tables,
+        mut fabric: Fabric,
+        mut tables: Tables,
         traffic: Traffic,
         settings: Settings,
         hosts: &HostSettings,
@@ -90,12 +94,14 @@ impl Simulation {
         tables.check(&fabric)?;
         traffic_check::check(&traffic, &fabric, &tables, settings.packet_bytes)?;
         let pairs = transports::queue_pairs(hosts, &fabric, &traffic, settings.packet_bytes)?;
+        let endpoints = endpoints_of(hosts, &traffic, &mut fabric, &mut tables)?;
         let driver = TrafficDriver::new(traffic, fabric.hosts(), settings.seed);
         let mut simulation = Simulation {
             hubs: fabric.hubs.then(|| Hubs::new(&fabric, settings.seed)),
             hosts: Hosts::new(fabric.hosts(), driver.sources(), settings.packet_bytes),
             pairs,
             receivers: Receiver::all(&hosts.receivers, &fabric)?,
+            endpoints,
             driver,
             deadlocks: Deadlocks::new(&fabric),
             network: Network::new(fabric, tables, &settings)?,
@@ -106,6 +112,9 @@ impl Simulation {
             parallel: None,
             settings,
         };
+        if simulation.endpoints.is_some() {
+            simulation.network.hold_messages();
+        }
         simulation.begin();
         Ok(simulation)
     }
@@ -249,6 +258,9 @@ impl Simulation {
     #[inline(always)]
     fn tx_done(&mut self, at: Time, channel: ChannelId) {
         if let Some(host) = self.network.sending_host(channel) {
+            if self.endpoints.is_some() {
+                self.message_sent(at, host);
+            }
             self.feed(at, host);
         }
         self.network.tx_done(at, channel);
@@ -265,6 +277,7 @@ impl Simulation {
             Arrival::Copied(copies) => self.hosts.copied(&flight.packet, copies),
             Arrival::AtHost(host) if !self.receivers.is_empty() => self.receive(at, host, flight),
             Arrival::AtHost(host) => self.deliver(at, host, &flight.packet),
+            Arrival::Message(host) => self.arrive_message(at, host, flight),
             Arrival::Lost => self.lose(at, &flight.packet),
             Arrival::Limited => {
                 let next = self.hosts.limited(at, &flight.packet);
@@ -287,6 +300,9 @@ impl Simulation {
 
     /// Have a host offer its next packet to its line, if it has any.
     fn offer_next(&mut self, at: Time, host: u32) {
+        if self.endpoints.is_some() {
+            return self.offer_message(at, host);
+        }
         let Some(outgoing) = self.next_packet(at, host) else { return };
         let (packet, bytes) = (outgoing.packet, outgoing.bytes);
         match &mut self.hubs {
@@ -563,6 +579,7 @@ impl Simulation {
         };
         self.hosts.fill(&mut report);
         self.parts().skip(1).for_each(|part| part.hosts.fill_more(&mut report));
+        report.answered = self.endpoints.as_ref().map_or(0, |endpoints| endpoints.answered);
         self.deadlocks.fill(&mut report);
         let first_pauses = self.parts().flat_map(|part| part.first_pauses.all());
         report.first_pauses = first_pauses.copied().collect();
@@ -572,6 +589,34 @@ impl Simulation {
         }
         report
     }
+}
+
+/// The end points of hosts, if they have message classes: their buffers and tables are added.
+fn endpoints_of(
+    hosts: &HostSettings,
+    traffic: &Traffic,
+    fabric: &mut Fabric,
+    tables: &mut Tables,
+) -> Result<Option<Box<Endpoints>>, Error> {
+    if hosts.messages.is_empty() {
+        return Ok(None);
+    }
+    let refused = match traffic {
+        _ if hosts.transport.is_some() => Some("a transport"),
+        _ if !hosts.receivers.is_empty() => Some("rates of receivers"),
+        _ if tables.trees() > 0 => Some("multicasts"),
+        _ if tables.generations() > 1 => Some("rules that change"),
+        Traffic::Flows { arrivals: Arrivals::Acknowledged { .. }, .. } => {
+            Some("acknowledged messages")
+        }
+        _ => None,
+    };
+    if let Some(what) = refused {
+        return Err(Error::new(format!("end points do not go with {what}")));
+    }
+    let endpoints = Endpoints::new(&hosts.messages, fabric)?;
+    *tables = tables.with_priorities(hosts.messages.iter().map(|class| class.priority))?;
+    Ok(Some(Box::new(endpoints)))
 }
 
 /// The lines of the path from one host to another; None if a switch drops what takes it.

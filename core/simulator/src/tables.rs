@@ -22,6 +22,8 @@ pub struct Tables {
     trees: Vec<Vec<Branch>>,
     /// By tree: whether frames on it are broadcasts, of which hosts may send only so many.
     broadcast: Vec<bool>,
+    /// The most that a class of messages adds to priorities.
+    added: u8,
 }
 
 impl Tables {
@@ -33,20 +35,47 @@ impl Tables {
     /// many channels or destinations.
     pub fn new(state: &State, ports: &[u16]) -> Result<Tables, Error> {
         let routes = routes_of(state, ports)?;
-        Ok(Tables { routes: Arc::new(routes), trees: Vec::new(), broadcast: Vec::new() })
+        Ok(Tables::of_routes(routes))
     }
 
     /// Tables without routes between switches: enough for one switch or hub, and for trees.
     pub fn without_routes(fabric: &Fabric) -> Tables {
         let routes = Routes::none(fabric.switches, &fabric.at);
-        Tables { routes: Arc::new(routes), trees: Vec::new(), broadcast: Vec::new() }
+        Tables::of_routes(routes)
+    }
+
+    fn of_routes(routes: Routes) -> Tables {
+        Tables { routes: Arc::new(routes), trees: Vec::new(), broadcast: Vec::new(), added: 0 }
     }
 
     /// The same without trees, for `copies` copies of the fabric that no link joins. Switches and
     /// hosts of each copy follow those of the copy before.
     pub fn repeated(&self, copies: usize) -> Tables {
-        let routes = Arc::new(self.routes.repeated(copies));
-        Tables { routes, trees: Vec::new(), broadcast: Vec::new() }
+        Tables::of_routes(self.routes.repeated(copies))
+    }
+
+    /// The same with entries for classes of messages, which are one copy of all for each: `added` is
+    /// what a class adds to priorities.
+    ///
+    /// # Errors
+    /// Priorities or entries that are too many.
+    pub(crate) fn with_priorities(
+        &self,
+        added: impl Iterator<Item = u8> + Clone,
+    ) -> Result<Tables, Error> {
+        let most = added.clone().max().unwrap_or(0);
+        if usize::from(self.priorities() + most) > PRIORITIES {
+            let text = format!("end points: priorities are below {PRIORITIES}");
+            return Err(Error::new(text));
+        }
+        let routes = Arc::new(self.routes.for_classes(added)?);
+        Ok(Tables { routes, added: most, ..self.clone() })
+    }
+
+    /// Start of the entries, and the column, of messages of a class.
+    pub(crate) fn first_of_class(&self, from: u32, to: u32, class: u8) -> (u32, u16) {
+        let (place, column) = self.routes.first(from, to);
+        (place + u32::from(class) * self.routes.entries_of_class, column)
     }
 
     /// Refuse a fabric that does not match the tables.
@@ -171,7 +200,7 @@ impl Tables {
             _ => None,
         });
         let of_trees = self.trees.iter().flatten().map(|&(_, priority)| priority);
-        of_unicasts.chain(of_trees).max().unwrap_or(0) + 1
+        of_unicasts.chain(of_trees).max().unwrap_or(0).max(self.added) + 1
     }
 
     /// How many generations of rules switches may hold; 1 if the rules do not change.

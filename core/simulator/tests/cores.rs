@@ -223,7 +223,7 @@ fn run(
         }
         _ => Vec::new(),
     };
-    let slow = HostSettings { transport: None, receivers };
+    let slow = HostSettings { receivers, ..HostSettings::default() };
     let traffic = traffic(kind, seed, hosts);
     let made = Simulation::with_hosts(
         drawn.fabric(),

@@ -131,13 +131,16 @@ class FreezeOptions:
         flow_control: FlowControl,
         switches: SwitchFile | None,
         hash_seed: int = 0,
+        endpoints: EndpointModel | None = None,
     ) -> Freeze | None:
         """Look for traffic that freezes a state, if that is wanted, and write it to the file."""
         if not self.freezing:
             return None
         from knotless.simulation.freezing import find_freeze  # loads the simulator
 
-        freeze = find_freeze(state, flow_control, switches=switches, hash_seed=hash_seed)
+        freeze = find_freeze(
+            state, flow_control, switches=switches, hash_seed=hash_seed, endpoints=endpoints
+        )
         if self.write_trace is not None and freeze.freezes:
             write_whole(self.write_trace, freeze.trace)
         return freeze

@@ -135,9 +135,7 @@ def command(
         return 0
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
-    refuse_with_endpoints(
-        endpoints, {"--switch": switches.switch_settings, "--freeze": freeze.freezing}
-    )
+    refuse_with_endpoints(endpoints, {"--switch": switches.switch_settings})
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     settings = switches.switch_settings
@@ -158,7 +156,8 @@ def command(
     if endpoints is not None:
         summary["remedies"] = [remedy.as_json() for remedy in remedies]
     explanation = explain(checked, request) if explaining else {}
-    traffic = freeze.find(checked.state, plan.flow_control, settings, request.hash_seed)
+    control = checked.verdict.flow_control
+    traffic = freeze.find(checked.state, control, settings, request.hash_seed, endpoints)
     summary |= {} if traffic is None else traffic.as_json()
     if out is not None:
         write_whole(out, json.dumps(plan_to_json(plan, summary)) + "\n")

@@ -89,7 +89,6 @@ def test_what_is_not_judged_is_refused(rules: str, tmp_path: Path) -> None:
     for words, text in (
         (["check", rules, "--proof", str(tmp_path / "proof")], "not with --endpoints"),
         (["check", rules, "--failures", "1"], "--failures does not judge what hosts send"),
-        (["check", rules, "--freeze"], "--freeze does not judge"),
         (["check", rules, "--switch", str(settings)], "--switch does not judge"),
         (["plan", "ring,4", "--switch", str(settings)], "--switch does not judge"),
         (["plan", "ring,4", "--compare"], "--endpoints is about one plan"),
@@ -106,3 +105,48 @@ def test_a_cycle_through_hosts_is_drawn_between_switches(rules: str, tmp_path: P
     drawing = tmp_path / "cycle.svg"
     run("check", rules, "--endpoints", "request-reply", "--draw", str(drawing))
     assert drawing.read_text().startswith("<?xml")
+
+
+def test_traffic_freezes_a_fabric_through_its_hosts(rules: str, tmp_path: Path) -> None:
+    trace = str(tmp_path / "freeze.csv")
+    plan = ["mesh,3,hosts=2", "--endpoints", "request-reply"]
+    found = values("plan", *plan, "--freeze", "--write-trace", trace)
+    assert found["freezes"] is True
+    assert any(channel.startswith("h") for channel in found["freeze"]["cycle"])
+    assert "hosts take what arrives" not in found["freeze"]["assumes"]
+    again = values("simulate", *plan, "--turns", "--trace", trace)
+    assert again["deadlock"] is True
+    assert again["endpoints"] == "request-reply"
+    spared = values("simulate", plan[0], "--endpoints", "rdma-read", "--turns", "--trace", trace)
+    assert spared["deadlock"] is False
+    assert spared["answered"] == spared["packets"] > 0
+    safe = values("check", rules, "--endpoints", "rdma-read", "--freeze")
+    assert safe["freezes"] is False
+
+
+def test_what_is_not_simulated_is_refused(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("classes: {a: {sends_before_taking: [b, c]}, b: {}, c: {}}\n")
+    relay = tmp_path / "relay.yaml"
+    relay.write_text("classes: {a: {sends_before_taking: [a]}}\n")
+    load = ["--pattern", "uniform", "--load", "0.5"]
+    for words, text in (
+        ([*load, "--endpoints", str(own)], "sends one message before it takes a a, not 2"),
+        ([*load, "--endpoints", str(relay)], "no class is sent for itself alone"),
+        ([*load, "--endpoints", "rdma-read", "--flow-control", "none"], "do not pause"),
+        ([*load, "--endpoints", "rdma-read", "--flow-control", "credits"], "not with credits"),
+        ([*load, "--endpoints", "rdma-read", "--transport", "dcqcn"], "a transport"),
+        (["--send", "h1=all", "--endpoints", "rdma-read"], "multicasts"),
+    ):
+        answer = run("simulate", "flat,4", *words)
+        assert answer.exit_code == 2, words
+        assert text in answer.stderr
+
+
+def test_another_core_changes_nothing() -> None:
+    words = ["simulate", "fattree2,4", "--pattern", "uniform", "--load", "0.9"]
+    one, two = (
+        run(*words, "--endpoints", "rdma-read", "--cores", cores, "--json") for cores in "12"
+    )
+    assert "simulated on one core: end points" in two.stderr
+    assert json.loads(one.stdout)["result_sha256"] == json.loads(two.stdout)["result_sha256"]

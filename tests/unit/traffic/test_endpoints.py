@@ -43,7 +43,7 @@ def test_answers_are_as_many_as_what_they_are_sent_for() -> None:
     assert [reserve.text for reserve in chain.reserves(4)] == [
         "3 hosts x 2 outstanding = 6 <= reserve of 6: each request is taken before its reply is"
         " sent",
-        "3 hosts x 2 outstanding = 6 > reserve of 5: a reply can wait before its ack can be sent",
+        "3 hosts x 2 outstanding = 6 > reserve of 5: a reply can wait for its ack to be sent",
     ]
     assert [*chain.waits(3)] == []
     twice = model({"a": {"sends_before_taking": ["b", "b"], "outstanding": 2}, "b": {}})

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulator::{
-    Forwarding, HostSettings, LinkChange, PriorityCounters, Settings, SlowReceiver, Tables,
-    Transport, PRIORITIES,
+    Forwarding, HostSettings, LinkChange, MessageClass, PriorityCounters, Settings, SlowReceiver,
+    Tables, Transport, PRIORITIES,
 };
 
 use crate::forwarding::PyState;
@@ -38,6 +38,9 @@ type Completions = (
     Py<PyArray1<bool>>,
     u64,
 );
+
+/// What a class sends, its reserve, the most outstanding ones, and what it adds to priorities.
+type MessageClassTuple = (Option<u8>, u64, Option<u64>, u8);
 
 /// What switches do with unicasts; see the `.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless._core.simulator")]
@@ -75,7 +78,7 @@ impl Simulation {
     #[new]
     #[pyo3(signature = (switches, hosts, channels, tables, trees, traffic, *, seed, warm_up_ps, end_ps,
                         packet_bytes, header_bytes, link_changes, broadcasts=Vec::new(), transport=None,
-                        receivers=Vec::new()))]
+                        receivers=Vec::new(), messages=Vec::new()))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         switches: usize,
@@ -93,6 +96,7 @@ impl Simulation {
         broadcasts: Vec<usize>,
         transport: Option<&str>,
         receivers: Vec<(u32, u64)>,
+        messages: Vec<MessageClassTuple>,
     ) -> PyResult<Simulation> {
         let fabric = channels.fabric(switches, hosts)?;
         let mut tables = tables.0.clone();
@@ -114,9 +118,16 @@ impl Simulation {
             link_changes: changes.map(|(at, channel, up)| LinkChange { at, channel, up }).collect(),
         };
         let slow = |(host, rate_bps)| SlowReceiver { host, rate_bps };
+        let class = |(sends, reserve, outstanding, priority)| MessageClass {
+            sends,
+            reserve,
+            outstanding,
+            priority,
+        };
         let hosts = HostSettings {
             transport: transport.map(Transport::from_json).transpose().map_err(wrong)?,
             receivers: receivers.into_iter().map(slow).collect(),
+            messages: messages.into_iter().map(class).collect(),
         };
         let made = simulator::Simulation::with_hosts(fabric, tables, traffic, settings, &hosts);
         Ok(Simulation(Mutex::new(made.map_err(wrong)?)))

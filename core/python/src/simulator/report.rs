@@ -48,6 +48,7 @@ pub struct PyReport {
     pools: Vec<Pool>,
     deadlock: Option<PyDeadlock>,
     deadlocks: u64,
+    answered: u64,
     station_collisions: Numbers,
     station_given_up: Numbers,
     first_pauses: Vec<(u64, Pair, Option<Pair>, bool)>,
@@ -174,6 +175,7 @@ impl PyReport {
                 broken_ps: found.broken,
             }),
             deadlocks: report.deadlocks,
+            answered: report.answered,
             station_collisions: array(py, report.stations.iter().map(|station| station.collisions)),
             station_given_up: array(py, report.stations.iter().map(|station| station.given_up)),
             first_pauses: report

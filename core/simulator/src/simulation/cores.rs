@@ -45,6 +45,7 @@ impl Simulation {
             _ if self.parallel.is_some() || self.events > 0 => Some("it has begun"),
             (_, Some(reason)) => Some(reason),
             _ if self.pairs.is_some() => Some("transports"),
+            _ if self.endpoints.is_some() => Some("end points"),
             (Traffic::Phases { barrier: true, .. }, _) => Some("phases with barriers"),
             (Traffic::Flows { arrivals: Arrivals::Acknowledged { .. }, .. }, _) => {
                 Some("acknowledged messages")
@@ -78,6 +79,7 @@ impl Simulation {
                 hosts: self.hosts.clone(),
                 pairs: None,
                 receivers: self.receivers.clone(),
+                endpoints: None,
                 driver,
                 deadlocks: crate::deadlocks::Deadlocks::new(self.network.fabric()),
                 orders: Vec::new(),

@@ -290,6 +290,11 @@ class CheckOptions:
     states: StateOptions
     output: Output
 
+    @property
+    def one_priority(self) -> EndpointModel | None:
+        """The end points with one priority, which rules give to all messages."""
+        return None if self.endpoints is None else self.endpoints.on_one_priority()
+
     def refuse_contradictions(self) -> None:
         """Raise KnotlessError for options that no check takes together."""
         if self.source.live == bool(self.source.paths):
@@ -326,7 +331,6 @@ class CheckOptions:
             self.endpoints,
             {
                 "--switch": self.switches.switch_settings,
-                "--freeze": self.freeze.freezing,
                 "--failures": self.failures.max_failed,
             },
         )

@@ -105,7 +105,9 @@ def check_rules(options: CheckOptions) -> NoReturn:
         Extras(
             table,
             remedies,
-            freeze=options.freeze.find(state, verdict.flow_control, settings),
+            freeze=options.freeze.find(
+                state, verdict.flow_control, settings, endpoints=options.one_priority
+            ),
             proof=proof,
         ),
         output,
@@ -122,7 +124,7 @@ def _with_endpoints(
     from knotless.verification.endpoint_remedies import endpoint_remedies
     from knotless.verification.endpoint_verdict import verdict_with_endpoints  # loads pydantic
 
-    together = model.changed(**{name: {"priority": 0} for name in model.classes})
+    together = model.on_one_priority()
     verdict = verdict_with_endpoints(state, together, control)
     if model.priorities != (0,):
         note = "rules give all messages of hosts the same priorities: those of classes are not used"

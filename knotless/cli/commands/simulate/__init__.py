@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from knotless.base.files import write_whole
 from knotless.cli.answer import print_answer
 from knotless.cli.commands._plan_options import SWITCHES, plan_options
 from knotless.cli.commands._switch_options import broadcast_options, watchdog_options
+from knotless.cli.commands._verdict_options import endpoints_option
 from knotless.cli.commands.simulate.answer import simulation_answer
 from knotless.cli.commands.simulate.options import (
     FAILED,
@@ -53,6 +54,9 @@ from knotless.simulation.result import by_channel, by_flow, by_message, by_pool
 from knotless.simulation.verdict import cautions
 from knotless.topologies.fabric import with_lines
 
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel
+
 TRAFFIC = "Traffic"
 
 
@@ -66,6 +70,7 @@ TRAFFIC = "Traffic"
 @under(TRAFFIC, traffic_options, ["pattern", "load_share", "message_bytes", "senders"])
 @under(TRAFFIC, workload_options, ["sizes", "collective"])
 @under("Hosts and links", host_options, ["transport"])
+@under("Hosts and links", endpoints_option, ["endpoints"])
 @under("Hosts and links", link_options, ["rate", "delay"])
 @under("Run", run_options, ["duration", "seed"])
 @under(OTHERS, output_options, ["plot", "record", "fail_on_deadlock", "details", "as_json"])
@@ -75,6 +80,7 @@ def command(
     traffic: TrafficOptions,
     workload: WorkloadOptions,
     hosts: HostOptions,
+    endpoints: EndpointModel | None,
     buffers: Buffers,
     switches: SwitchOptions,
     watchdog: Mapping[str, Any] | None,
@@ -107,6 +113,8 @@ def command(
 
     Example: knotless simulate fattree3,4 --collective ring-allreduce --rate 10000 --delay 1
 
+    Example: knotless simulate fattree2,4 --pattern shift:5 --endpoints request-reply
+
     Example: knotless simulate flat,9 --incast 8:9000000 --transport dcqcn --switch ecn.yaml
     """
     if output.plot is not None:
@@ -114,7 +122,8 @@ def command(
     if output.every_us is not None and output.record is None:
         raise SimulationError("--every is for --record")
     options = SimulationOptions(
-        *(traffic, workload, hosts, buffers, switches, watchdog, broadcast_limit, links, run)
+        *(traffic, workload, hosts, endpoints, buffers, switches, watchdog, broadcast_limit),
+        *(links, run),
     )
     with_completions = output.fct or (output.plot is not None and not output.pause_tree)
     fabric = with_lines(fabric_of(spec), links.rate, links.delay)

@@ -50,6 +50,7 @@ def _headline(result: Result, values: Mapping[str, Any]) -> Headline:
     condition = FlowControl(values["flow_control"]).condition
     engine = engine_name(values["engine"])
     by = f" by {', '.join(values['transport'])}" if values["transport"] else ""
+    by += f" ({values['endpoints']})" if "endpoints" in values else ""
     subject = f"{values['pattern']}{by} on {values['fabric']} with {engine} {condition}"
     lost = frames_lost(result.report)[0]
     parts = [f"{counted(lost, 'frames')} lost"] if lost else []
@@ -98,6 +99,8 @@ def _why(result: Result, values: Mapping[str, Any]) -> Iterator[Reason]:
 def _figures(result: Result, values: Mapping[str, Any]) -> Iterator[Figure]:
     hosts = result.scenario.plan.fabric.hosts
     yield Figure("packets", values["packets"], "arrived", also=(values["in_network"], "under way"))
+    if "answered" in values:
+        yield Figure("answers", values["answered"], "arrived")
     lines = sum(host.rate_mbps for host in hosts)
     yield Figure("throughput", values["throughput_mbps"], "Mbit/s", whole=lines)
     slowest, fastest = values["flow_mbps_min"], values["flow_mbps_max"]

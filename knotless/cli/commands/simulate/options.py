@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import resolved
 from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE, number
 from knotless.cli.commands._switch_options import (
     DELAY,
@@ -42,6 +43,7 @@ from knotless.traffic.patterns import pattern_named
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
+    from knotless.traffic.endpoints import EndpointModel
 
 
 FAILED = 3
@@ -322,6 +324,7 @@ class SimulationOptions(NamedTuple):
     traffic: TrafficOptions
     workload: WorkloadOptions
     hosts: HostOptions
+    endpoints: EndpointModel | None
     buffers: Buffers
     switches: SwitchOptions
     watchdog: Mapping[str, Any] | None
@@ -357,9 +360,11 @@ def scenario_of(
     pattern = traffic.pattern or ("uniform" if isinstance(workload, Flows) else None)
     in_phases = pattern is not None and pattern_named(pattern).in_phases
     check_memory(fabric, in_phases=in_phases)
-    limit = options.broadcast_limit or {}
+    limit, messages = options.broadcast_limit or {}, options.endpoints
+    plan = make_plan(fabric, request)
+    priorities = plan.vcs * (1 if messages is None else len(messages.priorities))
     return Scenario(
-        make_plan(fabric, request),
+        plan,
         pattern or ("multicast" if traffic.senders else "trace"),
         traffic.load(),
         trace=traffic.trace,
@@ -383,4 +388,6 @@ def scenario_of(
         transport=hosts.transport,
         ugal_threshold=switches.ugal_threshold,
         receiver_rates=hosts.receiver_rates,
+        messages=messages,
+        flow_control=resolved(request.flow_control, priorities),
     ).that_ends()
