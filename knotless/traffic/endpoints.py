@@ -91,7 +91,9 @@ class Reserve(NamedTuple):
     @property
     def suffices(self) -> bool:
         """Whether each message is taken when it arrives."""
-        return self.outstanding is not None and self.senders * self.outstanding <= self.reserve
+        if self.outstanding is None:
+            return self.senders == 0
+        return self.senders * self.outstanding <= self.reserve
 
     @property
     def text(self) -> str:
@@ -101,10 +103,10 @@ class Reserve(NamedTuple):
         if self.suffices:
             more = f"each {self.message} is taken before its {required} is sent"
         hosts = counted(self.senders, "hosts")
-        if self.outstanding is None:
-            return f"{hosts} x any number outstanding > reserve of {self.reserve:,}: {more}"
-        total = self.senders * self.outstanding
         sign = "<=" if self.suffices else ">"
+        if self.outstanding is None:
+            return f"{hosts} x any number outstanding {sign} reserve of {self.reserve:,}: {more}"
+        total = self.senders * self.outstanding
         return (
             f"{hosts} x {self.outstanding:,} outstanding = {total:,} {sign}"
             f" reserve of {self.reserve:,}: {more}"

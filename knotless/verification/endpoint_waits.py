@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import EndpointError
-from knotless.base.flow_control import AUTO, FlowControl, LinkFlowControl, resolved
+from knotless.base.flow_control import AUTO, LinkFlowControl, resolved
 from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
@@ -159,7 +159,7 @@ class EndpointWaits:
         waits = []
         for held, requested in [*rows, *self._first_free]:
             for priority in self._offsets:
-                pairs = [[self._sent(*held), self._received(*node)] for node in requested]
+                pairs = [[virtual_channel(*held), self._received(*node)] for node in requested]
                 ends = self._waiting([np.array(pairs, dtype=np.int64) + priority])
                 if len(ends) == len(pairs):
                     requests = sorted({*ends[:, 1].tolist()})
@@ -269,16 +269,13 @@ class EndpointWaits:
             edges.append(np.stack(ends, axis=1))
         return np.concatenate(edges)
 
-    def _sent(self, channel: int, priority: int) -> int:
-        return virtual_channel(channel, priority)
-
     def _received(self, channel: int, priority: int) -> int:
         if channel >= self._channels:
             return virtual_channel(channel + self._hosts, 0)
         return virtual_channel(channel, priority)
 
     def _links_of(self, node: int) -> LinkFlowControl:
-        control: FlowControl = self.flow_control
+        control = self.flow_control
         return control.switch_links if self.host_of(node) is None else control.host_links
 
     def _waiting(self, parts: list[Edges]) -> Edges:

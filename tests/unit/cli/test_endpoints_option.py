@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knotless.cli.main import main
+from tests.support import REPOSITORY
 
+FILES = REPOSITORY / "tests" / "data" / "fabrics" / "control-knot"
 OWN = """
 classes:
   request: {sends_before_taking: [reply], outstanding: 4, reserve: 45}
@@ -93,6 +95,8 @@ def test_what_is_not_judged_is_refused(rules: str, tmp_path: Path) -> None:
         (["plan", "ring,4", "--switch", str(settings)], "--switch does not judge"),
         (["plan", "ring,4", "--compare"], "--endpoints is about one plan"),
         (["plan", "ring,4", "--endpoints", "rdma"], "there are no end points 'rdma'"),
+        (["check", str(FILES)], "--endpoints is for folders of rules"),
+        (["check", str(FILES), "--watch"], "--watch is for verdicts, not with --endpoints"),
     ):
         answer = run(*words, *(rdma if "--endpoints" not in words else []))
         assert answer.exit_code == 2, words

@@ -46,6 +46,7 @@ def test_answers_are_as_many_as_what_they_are_sent_for() -> None:
         "3 hosts x 2 outstanding = 6 > reserve of 5: a reply can wait for its ack to be sent",
     ]
     assert [*chain.waits(3)] == []
+    assert [*preset("request-reply").waits(1)] == []
     twice = model({"a": {"sends_before_taking": ["b", "b"], "outstanding": 2}, "b": {}})
     assert twice.outstanding("b") == 4
 

@@ -397,7 +397,7 @@ class CheckOptions:
         if self.endpoints is not None:
             raise KnotlessError(
                 f"--endpoints is for folders of rules that 'knotless flows' writes: {path} does not"
-                " say on which priorities hosts send each kind of message"
+                " say how many hosts are behind a port, and on which priorities these send"
             )
         if self.freeze.write_trace is not None:
             raise KnotlessError("--write-trace is for fabrics of ours, which can send a trace")
