@@ -52,22 +52,34 @@ def endpoint_remedies(
 
 
 def engine_remedies(checked: CheckedPlan) -> Iterator[Remedy]:
-    """Yield the engines with whose routes the end points of an unsafe plan are safe."""
+    """Yield the engines with whose routes the end points of an unsafe plan are safe.
+
+    Where they are not as they are, with the first change of them that is enough then.
+    """
     plan, model = checked.plan, checked.endpoints
     if model is None or len(plan.fabric.hosts) > MAX_HOSTS:
         return
+    routes = len(plan.fabric.hosts) * len(plan.fabric.switches)
     for engine in ENGINES:
         if engine == plan.engine:
             continue
         try:
-            other = make_plan(plan.fabric, plan.request.but(engine=engine))
-            verdict = replace(checked, plan=other).verdict
+            other = replace(checked, plan=make_plan(plan.fabric, plan.request.but(engine=engine)))
+            verdict = other.endpoint_verdict
         except KnotlessError:
             continue
-        if verdict.safe and not verdict.failed:
-            text = f"all routes by the engine {engine}"
-            cost = {**_NO_COST, "routes": len(plan.fabric.hosts) * len(plan.fabric.switches)}
-            yield Remedy("engine", text, (f"route with --engine {engine}",), cost)
+        if verdict is None or verdict.failed:
+            continue
+        text, line = f"all routes by the engine {engine}", f"route with --engine {engine}"
+        cost = {**_NO_COST, "routes": routes}
+        if verdict.safe:
+            yield Remedy("engine", text, (line,), cost)
+            continue
+        for more in endpoint_remedies(other.state, model, verdict, replanned=True):
+            both = f"{text}, and {more.text}"
+            cost = {**more.cost, "routes": routes}
+            yield Remedy("engine", both, (line, *more.changes), cost, None, more.files)
+            break
 
 
 def _changes(

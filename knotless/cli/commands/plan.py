@@ -179,8 +179,8 @@ def _remedies(checked: CheckedPlan) -> Iterator[Remedy]:
     from knotless.verification.endpoint_remedies import endpoint_remedies, engine_remedies
 
     verdict = checked.endpoint_verdict
-    yield from endpoint_remedies(checked.state, checked.endpoints, verdict, replanned=True)
-    yield from engine_remedies(checked)
+    changes = [*endpoint_remedies(checked.state, checked.endpoints, verdict, replanned=True)]
+    yield from changes or engine_remedies(checked)
 
 
 def _refuse_for_multipath(request: PlanRequest, options: Mapping[str, bool]) -> None:

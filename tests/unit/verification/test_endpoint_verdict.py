@@ -179,3 +179,8 @@ def test_another_engine_is_a_remedy_where_it_is_safe() -> None:
     assert [remedy.changes for remedy in engine_remedies(checked)][:1] == [
         ("route with --engine updown",)
     ]
+    together = planned("ring,4", requests(), **options)
+    assert remedies(together) == {}
+    assert [remedy.changes for remedy in engine_remedies(together)][:1] == [
+        ("route with --engine updown", "reply: priority 1")
+    ]
