@@ -95,8 +95,7 @@ def measure(number: int) -> dict[str, Any]:
         return row
     program = "from bench.instructions import CASES, hops; print(hops(CASES[{}], {}))"
     commands = [
-        [sys.executable, "-c", program.format(number, times * case.duration_us)]
-        for times in (1, 2)
+        [sys.executable, "-c", program.format(number, times * case.duration_us)] for times in (1, 2)
     ]
     # The first process that imports a module may have to compile it.
     subprocess.run(commands[0], check=True, capture_output=True, timeout=LIMIT_S)
