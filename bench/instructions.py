@@ -1,7 +1,9 @@
 """Instructions of the simulator for each packet-link-hop, as valgrind counts them.
 
 Unlike speeds, counts do not depend on other work on the machine. Two processes do the same, but the
-second one simulates twice as long: their difference is what hops take alone.
+second one simulates twice as long: their difference is what hops take alone, between one duration
+and two, where queues are as full as they become. Otherwise equal processes differ by up to three
+million instructions, so that durations are long enough for a hundred times as many.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ class Case:
     engine: str
     pattern: str
     load: Load
-    duration_us: float = 500
+    duration_us: float = 2_000
 
 
 CASES = (
     Case("fattree3,8", "fattree", "permutation", SATURATE),
-    Case("mesh,8,8,hosts=2", "dor", "uniform", POISSON),
+    Case("mesh,8,8,hosts=2", "dor", "uniform", POISSON, 4_000),
 )
 
 
@@ -92,10 +94,12 @@ def measure(number: int) -> dict[str, Any]:
         click.echo("valgrind is not installed: no instructions are counted", err=True)
         return row
     program = "from bench.instructions import CASES, hops; print(hops(CASES[{}], {}))"
-    (once, printed), (twice, more) = (
-        counted([sys.executable, "-c", program.format(number, times * case.duration_us)])
-        for times in (1, 2)
-    )
+    commands = [
+        [sys.executable, "-c", program.format(number, times * case.duration_us)] for times in (1, 2)
+    ]
+    # The first process that imports a module may have to compile it.
+    subprocess.run(commands[0], check=True, capture_output=True, timeout=LIMIT_S)
+    (once, printed), (twice, more) = (counted(command) for command in commands)
     packet_hops, instructions = int(more) - int(printed), twice - once
     per_hop = round(instructions / packet_hops, 1)
     return {

@@ -27,10 +27,11 @@ mod windows;
 /// Heads: one of the heap and two of each lane. With more, finding the next event would cost more
 /// than the heap does.
 const MOST_HEADS: usize = 16;
-/// Half of them: enough in most fabrics.
-const FEW_HEADS: usize = MOST_HEADS / 2;
 const MOST_LANES: usize = (MOST_HEADS - 2) / 2;
-const FEW_LANES: usize = (FEW_HEADS - 2) / 2;
+/// Enough in most fabrics: full frames with tags and without.
+const FEW_LANES: usize = 2;
+/// The first rank of few lanes: for each milestone there are two, which differ in the last bit.
+const FEW_RANKS: usize = 2;
 /// The rank of the heap; those of lanes follow, ends of transmissions before arrivals.
 const HEAP: usize = 0;
 /// In the head of the heap, if all flights come before what is first in it.
@@ -53,6 +54,12 @@ fn head(at: Time, rank: usize) -> Head {
 fn least(heads: &[Head]) -> Head {
     let least = |first: usize| heads[first].min(heads[first + 1]);
     least(0).min(least(2)).min(least(4).min(least(6)))
+}
+
+/// Whether heads are due at the same time.
+#[inline(always)]
+fn is_equal(one: Head, other: Head) -> bool {
+    (one ^ other) >> RANK_BITS == 0
 }
 
 /// Time and order of an event as one number, which compares by both.
@@ -80,13 +87,6 @@ pub(crate) fn time_of(key: Key) -> Time {
 /// Before the keys of all events after a time.
 pub(crate) fn limit_after(end: Time) -> Key {
     end.checked_add(1).map_or(NEVER, before)
-}
-
-/// The ranks of the heads of lanes for a milestone.
-fn ranks(used_heads: usize, milestone: Milestone) -> std::ops::Range<usize> {
-    let lanes = (used_heads - 2) / 2;
-    let first = HEAP + 1 + milestone as usize * lanes;
-    first..first + lanes
 }
 
 /// Whether an event is before all flights that are due at its time.
@@ -171,7 +171,8 @@ pub struct EventQueue<F, E> {
     lanes: Vec<Lane<F>>,
     /// By rank.
     heads: [Head; MOST_HEADS],
-    used_heads: usize,
+    /// There are more than [`FEW_LANES`].
+    has_many_lanes: bool,
     /// By rank: the number of the lane, and the milestone of its flights.
     ranked: [(u8, Milestone); MOST_HEADS],
     /// The rank that the last was taken from.
@@ -187,7 +188,7 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             added: 0,
             lanes: Vec::new(),
             heads: [NONE; MOST_HEADS],
-            used_heads: FEW_HEADS,
+            has_many_lanes: false,
             ranked: [(0, Milestone::TxDone); MOST_HEADS],
             taken: HEAP,
             heap: BinaryHeap::new(),
@@ -270,10 +271,12 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     /// Rank the heads of all lanes.
     fn rank_heads(&mut self) {
         self.heads = [NONE; MOST_HEADS];
-        self.used_heads = if self.lanes.len() > FEW_LANES { MOST_HEADS } else { FEW_HEADS };
+        self.has_many_lanes = self.lanes.len() > FEW_LANES;
+        let (first, lanes) =
+            if self.has_many_lanes { (HEAP + 1, MOST_LANES) } else { (FEW_RANKS, FEW_LANES) };
         for (number, lane) in (0..).zip(&mut self.lanes) {
             for milestone in MILESTONES {
-                let rank = ranks(self.used_heads, milestone).start + usize::from(number);
+                let rank = first + milestone as usize * lanes + usize::from(number);
                 lane.ranks[milestone as usize] = rank as u8;
                 self.ranked[rank] = (number, milestone);
             }
@@ -298,13 +301,14 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             return self.heap.peek().map(|Reverse(first)| time_of(first.key));
         }
         let (number, milestone) = self.ranked[rank];
-        self.lanes.get(usize::from(number))?.due(milestone)
+        let lane = self.lanes.get(usize::from(number))?;
+        (usize::from(lane.ranks[milestone as usize]) == rank).then(|| lane.due(milestone))?
     }
 
     /// When what is due next is due, of which this is the head.
     fn next_time(&self, first: Head) -> Option<Time> {
         match first >> RANK_BITS {
-            FAR => (0..self.used_heads).filter_map(|rank| self.due(rank)).min(),
+            FAR => (0..MOST_HEADS).filter_map(|rank| self.due(rank)).min(),
             at => Some(at),
         }
     }
@@ -360,7 +364,8 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     pub fn next_before(&mut self, limit: Key) -> Option<(Key, First<'_, F>)> {
         let first = self.first_head();
         let mut rank = first as usize % MOST_HEADS;
-        if rank == HEAP || first >> RANK_BITS >= time_of(limit).min(FAR) || self.is_tied(first) {
+        let is_of_lane = rank.wrapping_sub(HEAP + 1) < LAST - (HEAP + 1);
+        if !is_of_lane || first >> RANK_BITS >= time_of(limit).min(FAR) || self.is_tied(first) {
             rank = self.first_of_equals(first, limit)?;
         }
         self.taken = rank;
@@ -381,39 +386,30 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
     }
 
     #[inline(always)]
-    fn has_many_lanes(&self) -> bool {
-        self.used_heads > FEW_HEADS
-    }
-
-    #[inline(always)]
     fn first_head(&self) -> Head {
-        let (few, more) = self.heads.split_at(FEW_HEADS);
-        let first = least(few);
-        if self.has_many_lanes() {
-            first.min(least(more))
-        } else {
-            first
+        let heads = &self.heads;
+        if self.has_many_lanes {
+            return least(&heads[..MOST_HEADS / 2]).min(least(&heads[MOST_HEADS / 2..]));
         }
+        let least = |first: usize| heads[first].min(heads[first + 1]);
+        heads[HEAP].min(least(FEW_RANKS).min(least(FEW_RANKS + FEW_LANES)))
     }
 
-    /// Whether another event may be due at the time of the first head, and be before it.
+    /// Whether a flight of another lane is due at the time of the first head, and may be before it.
     #[inline(always)]
     fn is_tied(&self, first: Head) -> bool {
         let rank = first as usize % MOST_HEADS;
-        if rank == LAST {
-            return true;
+        if !self.has_many_lanes {
+            return is_equal(self.heads[rank ^ 1], first);
         }
-        let equals = |heads: &[Head]| {
-            heads.iter().map(|&head| usize::from((head ^ first) >> RANK_BITS == 0)).sum::<usize>()
-                > 1
+        let is_tied = |heads: &[Head]| {
+            heads.iter().map(|&head| usize::from(is_equal(head, first))).sum::<usize>() > 1
         };
-        let few = !self.has_many_lanes();
         // By constants, so that there is no loop.
-        match (few, rank > if few { FEW_LANES } else { MOST_LANES }) {
-            (true, false) => equals(&self.heads[1..=FEW_LANES]),
-            (true, true) => equals(&self.heads[FEW_LANES + 1..=2 * FEW_LANES]),
-            (false, false) => equals(&self.heads[1..=MOST_LANES]),
-            (false, true) => equals(&self.heads[MOST_LANES + 1..=2 * MOST_LANES]),
+        if rank <= MOST_LANES {
+            is_tied(&self.heads[1..=MOST_LANES])
+        } else {
+            is_tied(&self.heads[MOST_LANES + 1..=2 * MOST_LANES])
         }
     }
 
@@ -425,9 +421,8 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             return None;
         }
         let mut earliest = (NEVER, u64::MAX, HEAP);
-        for rank in 0..self.used_heads {
-            let may_be = self.heads[rank] >> RANK_BITS == first >> RANK_BITS;
-            if !may_be || self.due(rank) != Some(at) {
+        for rank in 0..MOST_HEADS {
+            if !is_equal(self.heads[rank], first) || self.due(rank) != Some(at) {
                 continue;
             }
             let Some((key, number)) = self.key_of(rank, at) else { continue };
@@ -492,10 +487,15 @@ mod tests {
     #[test]
     fn goes_by_time_and_then_by_order_whatever_the_lane() {
         // Also while time passes the last that a head can hold, and after it.
-        [0, FAR - 150, FAR + 5].into_iter().for_each(goes_by_time_and_then_by_order_from);
+        for begin in [0, FAR - 150, FAR + 5] {
+            // More durations than lanes, and few.
+            goes_by_time_and_then_by_order_from(begin, [23, 4]);
+            goes_by_time_and_then_by_order_from(begin, [2, 1]);
+        }
     }
 
-    fn goes_by_time_and_then_by_order_from(begin: Time) {
+    /// `durations`: how many there are until ends of transmissions, and until arrivals.
+    fn goes_by_time_and_then_by_order_from(begin: Time, durations: [u64; 2]) {
         let mut queue = EventQueue::new();
         queue.add(begin, HOST, 0);
         assert_eq!(queue.next(begin), Some((begin, Due::Event(0))));
@@ -505,11 +505,10 @@ mod tests {
             let (key, _, due) = expected.remove(0);
             assert_eq!(taken, (time_of(key), due));
         };
-        // More durations than lanes, in no order, some equal; some arrivals before the end of
-        // transmission.
+        // In no order, some equal; some arrivals before the end of transmission.
         for round in 0..4 {
             for step in 0..60u64 {
-                let at = queue.now() + 5 + (step * 37) % 23 * 10;
+                let at = queue.now() + 5 + (step * 37) % durations[0] * 10;
                 let now = queue.now();
                 number += 1;
                 let target = VirtualChannel { channel: ChannelId(number % 7), class: 0 };
@@ -532,7 +531,7 @@ mod tests {
                         expected.push((key_at(at, order), now, Due::Arrival(number)));
                     }
                     _ => {
-                        let arrives = now + 5 + 5 * (step % 4);
+                        let arrives = now + 5 + 5 * (step % durations[1]);
                         queue.add_flight(at, arrives, flight, number);
                         expected.push((key_at(at, flight), now, Due::TxDone(number)));
                         let order = flight.with_kind(EventKind::Arrival);

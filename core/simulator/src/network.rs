@@ -162,13 +162,12 @@ impl Network {
         let configs = || self.fabric.configs.iter();
         match () {
             () if self.fabric.hubs => Some("hubs have one medium"),
-            () if self.held.is_some() => Some("rules change"),
-            () if self.tables.trees() > 0 => Some("multicast"),
-            () if matches!(self.binding, Binding::FirstFree(_)) => {
-                Some("frames wait for several outputs")
+            () if self.held.is_some() => Some("rules change at all switches at once"),
+            () if self.tables.trees() > 0 => {
+                Some("multicast, which is complete with the last of all copies")
             }
             () if configs().any(|c| c.flow_control.uses_credits() && c.faults.any()) => {
-                Some("credits on lines that lose frames")
+                Some("credits on lines that lose frames, which return them at once")
             }
             () if self.links.has_dropped() => Some("frames are lost at once"),
             () => None,

@@ -57,7 +57,7 @@ impl<P> Model<P> {
 
 /// The deadlock of a fabric whose parts have copies of one model. `ends` says for each channel which
 /// copies have its sender, which knows its queues and pauses, and its receiver, which knows its
-/// ingress buffer. Frames wait for several outputs only if there is one copy.
+/// ingress buffer. All channels that leave a switch have their senders in one copy.
 pub fn deadlock_of<P>(
     copies: &[&Model<P>],
     ends: impl Fn(ChannelId) -> [usize; 2],
@@ -66,11 +66,11 @@ pub fn deadlock_of<P>(
     if members.is_empty() {
         return None;
     }
-    let mut waits = Vec::new();
-    for (number, copy) in copies.iter().enumerate() {
+    let waits_of = |(number, copy): (usize, &&Model<P>)| {
         let sends = |member: &&VirtualChannel| ends(member.channel)[0] == number;
-        waits.extend(copy.waits(&members.iter().filter(sends).copied().collect()));
-    }
+        copy.waits(&members.iter().filter(sends).copied().collect())
+    };
+    let waits: Vec<Vec<Wait>> = copies.iter().enumerate().map(waits_of).collect();
     loop {
         let before = members.len();
         let held = held_bytes(copies, &waits, &members);
@@ -89,9 +89,12 @@ pub fn deadlock_of<P>(
             break;
         }
     }
-    let waits = waits.iter().filter(|wait| copies[0].is_held(wait, &members));
-    let among = waits.filter(|wait| members.contains(&wait.ingress));
-    let edges: Vec<_> = among.map(|wait| (wait.ingress, wait.queue)).collect();
+    let mut edges = Vec::new();
+    for (copy, waits) in copies.iter().zip(&waits) {
+        let held = waits.iter().filter(|wait| copy.is_held(wait, &members));
+        let among = held.filter(|wait| members.contains(&wait.ingress));
+        edges.extend(among.map(|wait| (wait.ingress, wait.queue)));
+    }
     Some(Deadlock { cycle: shortest(&edges), members: members.into_iter().collect() })
 }
 
@@ -128,17 +131,19 @@ fn paused_by_switches_of<P>(
 }
 
 /// Bytes of each ingress buffer that can only leave through queues of `members`; each frame counts
-/// once.
+/// once. `waits` are those in each copy.
 fn held_bytes<P>(
     copies: &[&Model<P>],
-    waits: &[Wait],
+    waits: &[Vec<Wait>],
     members: &BTreeSet<VirtualChannel>,
 ) -> BTreeMap<VirtualChannel, u64> {
-    let mut seen = SeenFrames::new(copies);
     let mut held = BTreeMap::new();
-    for wait in waits.iter().filter(|wait| copies[0].is_held(wait, members)) {
-        if seen.is_new(wait) {
-            *held.entry(wait.ingress).or_default() += wait.bytes;
+    for (copy, waits) in copies.iter().zip(waits) {
+        let mut seen = SeenFrames::new(copy);
+        for wait in waits.iter().filter(|wait| copy.is_held(wait, members)) {
+            if seen.is_new(wait) {
+                *held.entry(wait.ingress).or_default() += wait.bytes;
+            }
         }
     }
     held
@@ -197,21 +202,17 @@ impl<P> Model<P> {
     }
 }
 
-/// The frames that have been counted, of those that may be met more than once: if there are several
-/// copies of the model, they are of one only.
+/// The frames of a model that have been counted, of those that may be met more than once.
 pub(crate) struct SeenFrames {
     entries: Vec<bool>,
     alternatives: Vec<bool>,
 }
 
 impl SeenFrames {
-    pub fn new<P>(copies: &[&Model<P>]) -> SeenFrames {
-        let most = |count: fn(&Model<P>) -> usize| {
-            vec![false; copies.iter().map(|copy| count(copy)).max().unwrap_or(0)]
-        };
+    pub fn new<P>(model: &Model<P>) -> SeenFrames {
         SeenFrames {
-            entries: most(|copy| copy.entries.slots()),
-            alternatives: most(|copy| copy.waiting.alternatives.numbers()),
+            entries: vec![false; model.entries.slots()],
+            alternatives: vec![false; model.waiting.alternatives.numbers()],
         }
     }
 

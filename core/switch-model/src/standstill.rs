@@ -14,7 +14,7 @@ impl<P> Model<P> {
         let paused = self.paused_by_switches();
         let mut standing = BTreeSet::from([root]);
         let mut held: BTreeMap<VirtualChannel, u64> = BTreeMap::new();
-        let mut seen = SeenFrames::new(&[self]);
+        let mut seen = SeenFrames::new(self);
         let mut queues = vec![root];
         while let Some(queue) = queues.pop() {
             // A frame with alternatives is met again with the last of these.

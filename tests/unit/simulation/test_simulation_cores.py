@@ -82,6 +82,8 @@ def test_flow_controls(flow_control: str) -> None:
         scenario("fattree3,4", "fattree", "permutation"),
         scenario("fattree3,4", "fattree", "permutation", Load("constant", 0.5)),
         scenario("fattree2,4", "fattree", "shift:4", multipath="ecmp"),
+        scenario("torus,4,4,hosts=2", "adaptive", "permutation", flow_control="pfc"),
+        scenario("random,20,degree=4,hosts=2,seed=1", "adaptive", "permutation", POISSON),
         scenario("lsft,3", "lsft", "schedule", Load(barrier=False), None),
         scenario("lsft,3", "lsft", "schedule", Load(barrier=False, message_bytes=9000), None),
         scenario("random,20,degree=4,hosts=2,seed=1", "updown", "permutation"),
@@ -141,6 +143,11 @@ def test_deadlocks(flow_control: str, changes: tuple[LinkChange, ...]) -> None:
         )
     )
     assert result.knot
+
+
+def test_deadlocks_of_frames_that_wait_for_several_outputs() -> None:
+    one = scenario("torus,6,6,hosts=2", "adaptive", "tornado", us=800, flow_control="pause")
+    assert on_cores(one).knot
 
 
 def test_watchdogs() -> None:

@@ -44,11 +44,15 @@ impl Simulation {
         match (self.driver.traffic(), self.network.needs_one_core()) {
             _ if self.parallel.is_some() || self.events > 0 => Some("it has begun"),
             (_, Some(reason)) => Some(reason),
-            _ if self.pairs.is_some() => Some("transports"),
-            _ if self.endpoints.is_some() => Some("end points"),
-            (Traffic::Phases { barrier: true, .. }, _) => Some("phases with barriers"),
+            _ if self.pairs.is_some() => Some("transports, of which both hosts share the state"),
+            _ if self.endpoints.is_some() => {
+                Some("end points, whose transactions both hosts count")
+            }
+            (Traffic::Phases { barrier: true, .. }, _) => {
+                Some("phases with barriers, which all hosts pass at once")
+            }
             (Traffic::Flows { arrivals: Arrivals::Acknowledged { .. }, .. }, _) => {
-                Some("acknowledged messages")
+                Some("acknowledged messages, of which senders know losses at once")
             }
             _ if no_end && inside.is_some_and(|inside| inside.settings.has_pause_frames()) => {
                 Some("pause frames without an end of time")
