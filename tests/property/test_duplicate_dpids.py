@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
-from ryu.lib import hub
 
+from knotless.controller import runtime
 from knotless.controller.status import Status
 from tests.property.test_switches import Case, _slow_answers
 from tests.support.model_controllers import _simulated_time
@@ -25,7 +25,7 @@ def connected(case: Case, switch: ModelSwitch) -> Any:
     datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
     case.controller.connected(datapath)
     for _ in range(200):
-        hub.sleep(0)
+        runtime.sleep(0)
     return datapath
 
 

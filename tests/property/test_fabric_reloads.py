@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
-from ryu.lib import hub
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
@@ -158,7 +157,7 @@ class Case:
         return ""
 
     def turn(self) -> None:
-        hub.sleep(0)
+        runtime.sleep(0)
         before = self.held
         held = self.held = {name: switch.held for name, switch in self.switches.items()}
         state = tuple(held.values())

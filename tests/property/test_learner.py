@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
-from ryu.lib import hub
 
+from knotless.controller import runtime
 from knotless.controller.probes.cables import PortId
 from knotless.controller.probes.discovery import Discovery
 from knotless.controller.probes.frames import Frames
@@ -117,7 +117,7 @@ class Network:
         """Have all hosts talk, and others act in between."""
         for _ in range(turns):
             self.talk()
-            hub.sleep(0)
+            runtime.sleep(0)
 
 
 def matches(rule: Rule, port: int, destination: int) -> bool:
@@ -140,18 +140,18 @@ def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
             if rng.random() < 0.2:
                 network.connect(dpid)
             for _ in range(rng.randrange(20)):
-                hub.sleep(0)
+                runtime.sleep(0)
         for dpid, switch in network.switches.items():
             switch.ports.update(dict.fromkeys(switch.ports, UP))
             network.learner.ports_changed(network.connections[dpid])
         for _ in range(50):
-            hub.sleep(0)
+            runtime.sleep(0)
         network.learning.quiet_s = 0.0
         for _ in range(TURNS):
             if network.fabrics:
                 break
             network.talk()
-            hub.sleep(0)
+            runtime.sleep(0)
         (learned,) = network.fabrics
         assert not removed(learned, fabric), f"seed {seed}: {network.learner.as_json()}"
         for switch in network.switches.values():
@@ -176,7 +176,7 @@ def test_hosts_are_found_once_and_then_not_listened_to() -> None:
         assert {host.mac for host in learned.hosts} == {host.mac for host in fabric.hosts}
         network.learning.quiet_s = 0.0
         while not network.fabrics:
-            hub.sleep(0)
+            runtime.sleep(0)
 
 
 def test_a_host_that_sends_probes_back_is_not_used_and_harms_nobody_else() -> None:
@@ -193,5 +193,5 @@ def test_a_host_that_sends_probes_back_is_not_used_and_harms_nobody_else() -> No
         assert network.learning.as_json(0.0)["hosts"] == len(fabric.hosts) - 1, f"seed {seed}"
         network.learning.quiet_s = 0.0
         for _ in range(100):
-            hub.sleep(0)
+            runtime.sleep(0)
         assert len(network.fabrics) == (len(fabric.hosts) > 2), f"seed {seed}"

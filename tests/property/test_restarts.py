@@ -12,8 +12,8 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from ryu.lib import hub
 
+from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
 from knotless.controller.updates.inherited import holds_other
@@ -102,7 +102,7 @@ def await_kept(case: Case, state_file: Path) -> None:
     """Let things happen until the rules of all switches are in the file."""
     wanted = held_of(case.switches)
     for _ in range(2000):
-        hub.sleep(0)
+        runtime.sleep(0)
         kept = LastRules.beside(state_file).read()
         if kept.keys() == wanted.keys() and not any(
             holds_other(kept[name], held) or holds_other(held, kept[name])
@@ -122,7 +122,7 @@ def connect_all_but(case: Restart, missing: ModelSwitch) -> None:
     while not observed.is_unread:
         limit.check(f"s{missing.dpid} is not waited for")
         assert not case.state.leads
-        hub.sleep(0)
+        runtime.sleep(0)
         case.check()
 
 
@@ -133,7 +133,7 @@ def settle_without(case: Case, missing: ModelSwitch) -> bool:
     """
     routes, name = case.state.update, FABRIC.switches[missing.dpid - 1].name
     for _ in range(2000):
-        hub.sleep(0)
+        runtime.sleep(0)
         case.check()
         if routes.problem is not None:
             assert f"no proven steps as long as {name} may forward" in routes.problem
@@ -163,7 +163,7 @@ def test_every_order_of_connection_is_safe(plan: str, link: int, mended: bool) -
         for number in order:
             restart.connect(restart.switches[number])
             for _ in range(restart.rng.randrange(12)):
-                hub.sleep(0)
+                runtime.sleep(0)
                 restart.check()
         restart.settle()
         assert restart.state.update.goal.failures == failures
@@ -253,7 +253,7 @@ def test_one_that_comes_late_with_other_rules_has_all_read_again(plan: str, plac
     restart.connect(missing)
     while restart.reports.kinds.count("takeover") < 2:
         assert missing.rules == before
-        hub.sleep(0)
+        runtime.sleep(0)
     restart.settle()
     restart.held_as_wanted()
     assert restart.state.update.goal.failures == NO_FAILURES

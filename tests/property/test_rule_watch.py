@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 
 import pytest
-from ryu.lib import hub
 
 from knotless.base.errors import KnotlessError
+from knotless.controller import runtime
 from knotless.controller.reconcile import normal
 from knotless.controller.status import Status
 from knotless.forwarding.openflow.rules import (
@@ -48,9 +48,9 @@ def read_all(case: Case, max_age_s: float = 0.0) -> str | None:
         except KnotlessError as error:
             refusals.append(str(error))
 
-    thread = hub.spawn(read)
+    thread = runtime.spawn(read)
     for _ in range(TURNS):
-        hub.sleep(0)
+        runtime.sleep(0)
     assert thread.dead
     return refusals[0] if refusals else None
 
@@ -117,7 +117,7 @@ def test_what_others_have_changed_is_put_right(
     refusal = read_all(case)
     # What was in force may have been able to deadlock: then all are read, as after a takeover.
     for _ in range(4 * TURNS):
-        hub.sleep(0)
+        runtime.sleep(0)
     case.held_as_wanted()
     assert case.state.ready
     assert problems(case) == []
@@ -146,7 +146,7 @@ def test_rules_that_can_deadlock_are_replaced_as_after_a_takeover() -> None:
         hurt.rules[rule.key] = rule
     read_all(case)
     for _ in range(4 * TURNS):
-        hub.sleep(0)
+        runtime.sleep(0)
     case.held_as_wanted()
     assert case.state.ready
     assert problems(case) == []

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
-from ryu.lib import hub
 
 from knotless.base.flow_control import FlowControl
 from knotless.controller import runtime
@@ -72,7 +71,7 @@ DRAINING_TURNS = 60
 def turns(rng: random.Random, most: int = TURNS) -> None:
     """Let others run for some turns."""
     for _ in range(rng.randrange(most)):
-        hub.sleep(0)
+        runtime.sleep(0)
 
 
 @pytest.fixture(autouse=True)
@@ -218,7 +217,7 @@ class Case:
             case 6:
                 self.restart(switch)
         for _ in range(self.rng.randrange(8)):
-            hub.sleep(0)
+            runtime.sleep(0)
             self.check()
 
     def cut(self, link: Link) -> None:
@@ -258,7 +257,7 @@ class Case:
                 datapath = self.connections.get(switch.dpid)
                 if datapath is None or datapath.state == DEAD_DISPATCHER:
                     self.connect(switch)
-            hub.sleep(0)
+            runtime.sleep(0)
             self.check()
             routes = self.state.update
             seen = routes.goal.failures == self.state.failures()
@@ -287,7 +286,7 @@ class Case:
     def settle_routes(self) -> None:
         """Let things happen until all switches hold the rules of the goal."""
         for _ in range(2000):
-            hub.sleep(0)
+            runtime.sleep(0)
             self.check()
             routes = self.state.update
             if routes.is_there and routes.goal.failures == self.state.failures():
@@ -368,7 +367,7 @@ def test_what_follows_a_repair_whose_planning_panics_is_repaired(
         patch.setattr(case.state.precomputed, "find", lambda _task: None)
         case.cut(first)
         for _ in range(2000):
-            hub.sleep(0)
+            runtime.sleep(0)
             if case.state.update.problem is not None:
                 break
     (line,) = (line for line in Status(case.state).problems(0) if "routes stay" in line)
@@ -391,7 +390,7 @@ def test_a_switch_that_restarts_unnoticed_gets_its_rules(seed: int) -> None:
     for _ in range(2):
         case.restart(switch)
         for _ in range(TURNS):
-            hub.sleep(0)  # the end of the connection before is seen later
+            runtime.sleep(0)  # the end of the connection before is seen later
         case.settle()
         case.held_as_wanted()
     case.restart(switch)
@@ -422,7 +421,7 @@ def test_a_switch_that_refuses_rules_is_not_reported_as_installed(seed: int) -> 
         case.connect(switch)
     turns(case.rng, 100)
     for _ in range(300):
-        hub.sleep(0)
+        runtime.sleep(0)
     observed = case.state.observed.switches
     assert [dpid for dpid, switch in observed.items() if not switch.installed] == [full.dpid]
     assert case.reports.kinds.count("installed") == case.reports.installations == 3
@@ -511,7 +510,7 @@ def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> N
     case.controller.change_to(DESIRED[1 + seed % 2])
     routes = case.state.update
     while not (routes.progress.in_flight and not routes.progress.waiting):
-        hub.sleep(0)
+        runtime.sleep(0)
     case.cut(first)
     case.settle()
     assert routes_as_json(routes)["failed"] == [first.name]

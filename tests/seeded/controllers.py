@@ -7,10 +7,10 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import eventlet
 from ryu.base.app_manager import AppManager
 from ryu.controller.ofp_handler import OFPHandler
 
+from knotless.controller import runtime
 from knotless.controller.app import OPENFLOW_PORT, KnotlessController
 from knotless.controller.switches import Switches
 from tests.seeded.hub import Process
@@ -100,7 +100,7 @@ class Controller:
         self.starts += 1
         self._reset()
         hub = self.world.hub
-        hub.call_at(hub.now_s, self.process, eventlet.spawn, self._main)
+        hub.call_at(hub.now_s, self.process, runtime.spawn, self._main)
 
     def _main(self) -> None:
         manager = AppManager()

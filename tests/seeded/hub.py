@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-import eventlet
 import greenlet
 from eventlet import hubs
 from eventlet.hubs import timer as timers
@@ -102,7 +101,7 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         times = self._draws.share("thread", parent, number(self.current.name), function)
         name = hash((parent, number(function), int(times * _MASK)))
         self._names[id(thread)] = (thread, name, self.current)
-        if isinstance(thread, eventlet.greenthread.GreenThread):
+        if hasattr(thread, "link"):
             thread.link(self._forget)
 
     def _forget(self, thread: Any) -> None:
@@ -125,7 +124,8 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
             and target.parent is self.greenlet
             and not target
         ):
-            self._begin(target, getattr(args[0], "__qualname__", "") if args else "")
+            function = args[0] if args else getattr(target, "_function", None)
+            self._begin(target, getattr(function, "__qualname__", ""))
         what = getattr(callback, "__qualname__", type(callback).__name__)
         identity = ("timer", self.name_of(greenlet.getcurrent()), self.current.name, what)
         later_s = READY_S * self._draws.share(*identity)

@@ -20,11 +20,12 @@ import greenlet
 from ryu import cfg
 from ryu.base import app_manager
 from ryu.controller import controller as ryu_controller
-from ryu.lib import hub as ryu_hub
 
 from knotless.base.errors import KnotlessError
 from knotless.base.memory import collector_paused
 from knotless.controller import composition, runtime
+from knotless.controller.green import hub as hubs
+from knotless.controller.green.eventlet_hub import EventletHub
 from knotless.controller.updates.state import UpdateState
 from tests.seeded.streams import ListeningSocket
 
@@ -85,7 +86,7 @@ class SimulatedRuntime:
         try:
             return function(*args)
         finally:
-            ryu_hub.sleep(seconds)
+            runtime.sleep(seconds)
 
     def random_bytes(self, count: int) -> bytes:
         draws, thread = self._world.draws, self._thread()
@@ -100,12 +101,12 @@ class SimulatedRuntime:
         """Ask the emulator, which answers by what it sees at one moment."""
         world = self._world
         low, high = _ANSWER_S
-        ryu_hub.sleep(world.draws.between(low, high, "ask", self._thread()))
+        runtime.sleep(world.draws.between(low, high, "ask", self._thread()))
         if world.is_silent:
-            ryu_hub.sleep(timeout_s)
+            runtime.sleep(timeout_s)
             raise TimeoutError(f"{path}: no answer")
         answer = world.network.emulated(json.loads(request)["do"])
-        ryu_hub.sleep(world.draws.between(low, high, "answer", self._thread()))
+        runtime.sleep(world.draws.between(low, high, "answer", self._thread()))
         return json.dumps(answer).encode() + b"\n"
 
     def control_sockets(self, directory: Path, _pattern: str) -> list[Path]:
@@ -117,8 +118,8 @@ class SimulatedRuntime:
         for command in commands:
             high = _CHECK_S if command.endswith("wait") else high
             while self._world.is_silent:
-                ryu_hub.sleep(0.1)
-            ryu_hub.sleep(self._world.draws.between(low, high, "command", self._thread()))
+                runtime.sleep(0.1)
+            runtime.sleep(self._world.draws.between(low, high, "command", self._thread()))
         return 0
 
     def refuse_taken_port(self, *_: object) -> None:
@@ -179,7 +180,7 @@ class SimulatedRuntime:
         self._world.controller_of().signal_handlers[number] = handler
 
     def signals(self, number: int) -> Iterator[None]:
-        event = ryu_hub.Event()
+        event = runtime.Event()
         self._world.controller_of().signal_handlers[number] = lambda *_: event.set()
         while True:
             event.wait()
@@ -254,8 +255,10 @@ def in_place(world: World) -> Iterator[None]:
             stack.enter_context(patch.object(logger, "handlers", [handler]))
             stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.INFO)
+        before = hubs.use(EventletHub())
         world.hub.use()
         try:
             yield
         finally:
             world.hub.end()
+            hubs.use(before)

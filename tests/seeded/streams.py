@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ryu.lib import hub as ryu_hub
+from knotless.controller import runtime
 
 if TYPE_CHECKING:
     from tests.seeded.hub import Process
@@ -95,8 +95,8 @@ class StreamSocket:
         self._arrived: deque[bytes] = deque()
         self._is_ended = self._is_shut = self._is_closed = False
         self._timeout_s: float | None = None
-        self._may_receive = ryu_hub.Event()
-        self.may_send = ryu_hub.Event()
+        self._may_receive = runtime.Event()
+        self.may_send = runtime.Event()
 
     def arrived(self, data: bytes) -> None:
         """Take bytes of the peer, or none at the end."""
@@ -159,7 +159,7 @@ class ListeningSocket:
 
     def __init__(self) -> None:
         self._waiting: deque[Stream] = deque()
-        self._ready = ryu_hub.Event()
+        self._ready = runtime.Event()
         self.is_open = True
 
     def offer(self, stream: Stream) -> None:

@@ -1,7 +1,7 @@
 """Controllers of a test, which models of switches surround: in simulated time, and ended with it.
 
 Who waits for a time does so in simulated time only, so that no machine decides whether something is
-late. Green threads run on Eventlet's own hub, in the same order as otherwise.
+late. Green threads run on the controller's own hub, in the same order as otherwise.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import pytest
-from eventlet import hubs
 
 from knotless.controller import runtime
+from knotless.controller.green import hub as hubs
 
 _LOOK_S = 1e-5
 running = ExitStack()
@@ -35,12 +35,16 @@ class SimulatedClock:
 @pytest.fixture(autouse=True)
 def _simulated_time() -> Iterator[None]:
     """Have the hub, and the controllers in it, use a simulated clock, and end the controllers."""
-    hub, clock = hubs.get_hub(), SimulatedClock()
+    hub, clock = hubs.current(), SimulatedClock()
+    assert isinstance(hub, hubs.SelectorHub)
     poll = hub.wait
 
-    def wait(seconds: float) -> None:
-        clock.now_s += seconds  # nobody has anything to do before
-        poll(0)
+    def wait(seconds: float | None) -> None:
+        if seconds is None:  # a thread of the system works
+            poll(None)
+        else:
+            clock.now_s += seconds  # nobody has anything to do before
+            poll(0)
 
     with (
         patch.object(hub, "clock", clock),

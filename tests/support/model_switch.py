@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from ryu.controller.handler import DEAD_DISPATCHER
-from ryu.lib import hub
 
 from knotless.controller import runtime
 from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
@@ -82,7 +81,7 @@ class ModelSession:
 
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
-        self.lock = hub.Semaphore()
+        self.lock = runtime.Lock()
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
@@ -93,7 +92,7 @@ class ModelSession:
 
     def wait(self) -> None:
         for _ in range(self.datapath.rng.randrange(4)):
-            hub.sleep(0)
+            runtime.sleep(0)
         if self.gone or self.datapath.state == DEAD_DISPATCHER:
             raise SwitchGoneError("the connection is over")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from ryu.controller.handler import MAIN_DISPATCHER
-from ryu.lib import hub
 
 from knotless.controller import runtime
 from knotless.controller.config import Config
@@ -85,7 +84,7 @@ class Case:
 
     def is_done(self) -> bool:
         for _ in range(TURNS):
-            hub.sleep(0)
+            runtime.sleep(0)
         return bool(self.thread.dead)
 
     def unread(self) -> list[str]:
@@ -165,7 +164,7 @@ def test_a_takeover_that_is_given_up_before_it_runs_does_nothing() -> None:
 
 def test_a_session_that_is_replaced_while_it_is_read_is_read_again() -> None:
     case = Case(Mastership(), (1, 2, 3, 4))
-    hub.sleep(0)
+    runtime.sleep(0)
     case.connect(2)
     case.sessions[2].datapath.switch.restart()
     assert case.is_done()

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.base.ports import free_port
+from knotless.controller import runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.openflow import listener
@@ -167,13 +167,13 @@ def test_many_lines_become_one(log: pytest.LogCaptureFixture) -> None:
 
 def test_others_are_served_between_connections_that_come_at_once() -> None:
     turns, served_in = 0, list[int]()
-    all_served = hub.Event()
+    all_served = runtime.Event()
 
     def others() -> None:
         nonlocal turns
         while True:
             turns += 1
-            hub.sleep(0)
+            runtime.sleep(0)
 
     def serve(connection: Any, _address: object) -> None:
         connection.close()
@@ -184,12 +184,12 @@ def test_others_are_served_between_connections_that_come_at_once() -> None:
     port = free_port()
     listening = Listener(("127.0.0.1", port), serve)
     clients = [socket.create_connection(("127.0.0.1", port), timeout=HANG_S) for _ in range(20)]
-    threads = [hub.spawn(others), hub.spawn(listening.serve_forever)]
+    threads = [runtime.spawn(others), runtime.spawn(listening.serve_forever)]
     try:
         assert all_served.wait(timeout=HANG_S)
     finally:
         for thread in threads:
-            hub.kill(thread)
+            thread.kill()
         listening.close()
         for client in clients:
             client.close()

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.lib import hub
 from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_common import ONF_EXPERIMENTER_ID
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
+from knotless.controller import runtime
 from knotless.controller.openflow.messages import FlowEntry
 from knotless.controller.openflow.session import (
     MAX_FOREIGN,
@@ -78,7 +78,7 @@ def until_sent(datapath: FakeDatapath, kind: int) -> int:
         for sent, xid in datapath.sent():
             if sent == kind:
                 return xid
-        hub.sleep(0)
+        runtime.sleep(0)
 
 
 def stats(number: int) -> FlowEntry:
@@ -90,7 +90,7 @@ def stats(number: int) -> FlowEntry:
 
 def test_the_parts_of_a_long_answer_are_put_together(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    asking = hub.spawn(session.rules)
+    asking = runtime.spawn(session.rules)
     xid = until_sent(datapath, ofp.OFPT_MULTIPART_REQUEST)
     more = ofp.OFPMPF_REPLY_MORE
     session.deliver(SimpleNamespace(xid=xid, flags=more, body=[stats(0), stats(1)]))
@@ -101,7 +101,7 @@ def test_the_parts_of_a_long_answer_are_put_together(datapath: FakeDatapath) -> 
 
 def test_many_changes_go_in_few_writes_and_end_with_a_barrier(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    changing = hub.spawn(session.change, rules(2000))
+    changing = runtime.spawn(session.change, rules(2000))
     session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
     assert changing.wait() == []
     kinds = [kind for kind, _ in datapath.sent()]
@@ -112,7 +112,7 @@ def test_many_changes_go_in_few_writes_and_end_with_a_barrier(datapath: FakeData
 def test_a_refusal_names_the_change_that_was_refused(datapath: FakeDatapath) -> None:
     session = Session(datapath)
     changes = rules(3)
-    changing = hub.spawn(session.change, changes)
+    changing = runtime.spawn(session.change, changes)
     barrier = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
     xid = datapath.sent()[1][1]
     failed = parser.OFPBarrierRequest(datapath)
@@ -134,7 +134,7 @@ def test_a_refusal_names_the_change_that_was_refused(datapath: FakeDatapath) -> 
 
 def test_steps_go_in_one_bundle(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    changing = hub.spawn(session.change_at_once, (rules(2), rules(1)))
+    changing = runtime.spawn(session.change_at_once, (rules(2), rules(1)))
     session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
     assert changing.wait() == []
     kinds = [kind for kind, _ in datapath.sent()]
@@ -148,7 +148,7 @@ def test_a_switch_without_bundles_gets_one_step_after_the_other(
     datapath: FakeDatapath, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = Session(datapath)
-    changing = hub.spawn(session.change_at_once, (rules(2), rules(1)))
+    changing = runtime.spawn(session.change_at_once, (rules(2), rules(1)))
     bundle = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
     for kind, xid in datapath.sent():
         if kind == ofp.OFPT_EXPERIMENTER:
@@ -165,7 +165,7 @@ def test_a_switch_without_bundles_gets_one_step_after_the_other(
         session.deliver(SimpleNamespace(xid=barrier))
     assert changing.wait() == []
     assert "takes no bundles" in caplog.text
-    changing = hub.spawn(session.change_at_once, (rules(1),))
+    changing = runtime.spawn(session.change_at_once, (rules(1),))
     session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
     assert changing.wait() == []
     assert [kind for kind, _ in datapath.sent()] == [ofp.OFPT_FLOW_MOD, ofp.OFPT_BARRIER_REQUEST]
@@ -183,7 +183,7 @@ def test_a_bundle_that_fails_is_refused_with_its_cause(
     datapath: FakeDatapath, with_cause: bool
 ) -> None:
     session, changes = Session(datapath), rules(1)
-    changing = hub.spawn(session.change_at_once, (changes,))
+    changing = runtime.spawn(session.change_at_once, (changes,))
     barrier = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
     (_, (_, added), (_, committed), _) = datapath.sent()
     if with_cause:
@@ -211,7 +211,7 @@ def test_a_silent_switch_is_given_up(datapath: FakeDatapath) -> None:
 
 def test_the_end_of_the_connection_wakes_waiting_callers(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    waiting = hub.spawn(session.answers, 600)
+    waiting = runtime.spawn(session.answers, 600)
     until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
     session.end()
     assert waiting.wait() is False
@@ -232,7 +232,7 @@ def reply_to(session: Session, datapath: FakeDatapath, number: int, body: Any) -
         if len(sent) > number:
             session.deliver(SimpleNamespace(xid=sent[number], flags=0, body=body))
             return
-        hub.sleep(0)
+        runtime.sleep(0)
 
 
 def asked(datapath: FakeDatapath) -> list[tuple[int, int]]:
@@ -253,7 +253,7 @@ def count(rules: int) -> SimpleNamespace:
 
 def test_of_many_rules_only_ours_are_read(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    reading = hub.spawn(session.read)
+    reading = runtime.spawn(session.read)
     reply_to(session, datapath, 0, count(24_003))
     reply_to(session, datapath, 1, [stats(0), stats(1)])
     reply_to(session, datapath, 2, [stats(0)])
@@ -270,7 +270,7 @@ def test_of_many_rules_only_ours_are_read(datapath: FakeDatapath) -> None:
 
 def test_few_rules_of_others_beside_many_of_ours_are_read(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    reading = hub.spawn(session.read)
+    reading = runtime.spawn(session.read)
     reply_to(session, datapath, 0, count(MAX_FOREIGN + 1))
     reply_to(session, datapath, 1, [stats(0)] * MAX_FOREIGN)
     reply_to(session, datapath, 2, [])
@@ -282,7 +282,7 @@ def test_few_rules_of_others_beside_many_of_ours_are_read(datapath: FakeDatapath
 
 def test_a_switch_without_rules_is_asked_for_none(datapath: FakeDatapath) -> None:
     session = Session(datapath)
-    reading = hub.spawn(session.read)
+    reading = runtime.spawn(session.read)
     reply_to(session, datapath, 0, count(0))
     reply_to(session, datapath, 1, [])
     assert reading.wait() == SwitchContents([], [])

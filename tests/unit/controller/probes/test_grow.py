@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.lib import hub
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
@@ -91,7 +90,7 @@ def test_what_is_found_is_used_when_nothing_changes_and_after_a_refusal_later(
         """Look once; return how many larger fabrics have been used so far."""
         explorer.tick(now_s, connections, rewritten.append)
         for _ in range(TURNS):
-            hub.sleep(0)
+            runtime.sleep(0)
         return len(used)
 
     monkeypatch.setattr(runtime, "now_s", lambda: 100.0)
