@@ -37,31 +37,17 @@ from knotless.base.errors import KnotlessError
 from knotless.base.ports import address_family, free_port
 from knotless.controller.green.hub import unpatched
 from knotless.controller.green.sockets import Socket, TlsContext
-from knotless.controller.green.system import in_thread, signals
-from knotless.controller.green.threads import (
-    Event,
-    Lock,
-    Queue,
-    Thread,
-    TimeLimitError,
-    join,
-    sleep,
-    time_limit,
-    together,
-)
-
-__all__ = [
-    "Event",
-    "Lock",
-    "Queue",
-    "TimeLimitError",
-    "in_thread",
-    "join",
-    "signals",
-    "sleep",
-    "time_limit",
-    "together",
-]
+from knotless.controller.green.system import in_thread as in_thread
+from knotless.controller.green.system import signals as signals
+from knotless.controller.green.threads import Event as Event
+from knotless.controller.green.threads import Lock as Lock
+from knotless.controller.green.threads import Queue as Queue
+from knotless.controller.green.threads import Thread
+from knotless.controller.green.threads import TimeLimitError as TimeLimitError
+from knotless.controller.green.threads import join as join
+from knotless.controller.green.threads import sleep as sleep
+from knotless.controller.green.threads import time_limit as time_limit
+from knotless.controller.green.threads import together as together
 
 _MAX_SOCKET_PATH = 107
 """Bytes of ``sun_path`` of unix(7), without the last one."""
@@ -165,11 +151,10 @@ def ask_line(path: Path, request: bytes, timeout_s: float, limit: int) -> bytes:
             connection.connect(str(path))
         connection.sendall(request)
         answer = b""
-        while len(answer) < limit and not answer.endswith(b"\n"):
-            part = connection.recv(limit - len(answer))
-            if not part:
-                break
+        while len(answer) < limit and (part := connection.recv(limit - len(answer))):
             answer += part
+            if part.endswith(b"\n"):
+                break
     return answer
 
 

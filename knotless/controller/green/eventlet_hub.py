@@ -11,19 +11,7 @@ from typing import Any
 
 from eventlet import hubs, patcher
 
-from knotless.controller.green.hub import Hub, Scheduled, use
-
-
-class _Watch:
-    """A call for each time that a descriptor is ready."""
-
-    def __init__(self, listener: Any) -> None:
-        self._listener = listener
-
-    def cancel(self) -> None:
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            hubs.get_hub().remove(listener)
+from knotless.controller.green.hub import Call, Hub, use
 
 
 class EventletHub(Hub):
@@ -36,16 +24,11 @@ class EventletHub(Hub):
         hub.ensure_greenlet()
         return hub.greenlet
 
-    def call_later(
-        self, seconds: float, function: Callable[..., object], *args: object
-    ) -> Scheduled:
+    def call_later(self, seconds: float, function: Callable[..., object], *args: object) -> Any:
         """See Hub."""
-        timer: Scheduled = hubs.get_hub().schedule_call_global(seconds, function, *args)
-        return timer
+        return hubs.get_hub().schedule_call_global(seconds, function, *args)
 
-    def watch(
-        self, descriptor: int, function: Callable[[], object], *, writing: bool = False
-    ) -> Scheduled:
+    def watch(self, descriptor: int, function: Callable[[], object], *, writing: bool) -> Call:
         """See Hub."""
         hub = hubs.get_hub()
 
@@ -56,7 +39,7 @@ class EventletHub(Hub):
             """Nobody else opens or closes the descriptor meanwhile."""
 
         listener = hub.add(hub.WRITE if writing else hub.READ, descriptor, ready, nothing, nothing)
-        return _Watch(listener)
+        return Call(lambda _: hub.remove(listener), function)
 
     def switch(self) -> Any:
         """See Hub."""

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from greenlet import getcurrent, greenlet
 
@@ -36,11 +36,23 @@ def unpatched(name: str) -> Any:
 _select, _socket, _time = map(unpatched, ("select", "socket", "time"))
 
 
-class Scheduled(Protocol):
-    """A call that a hub has been asked for."""
+class Call:
+    """A call that a hub has been asked for: ``function``, None if it is over or canceled."""
+
+    __slots__ = ("_canceled", "args", "events", "function")
+
+    def __init__(
+        self, canceled: Callable[[Call], object], function: Callable[..., object], *args: object
+    ) -> None:
+        self._canceled = canceled
+        self.function: Callable[..., object] | None = function
+        self.args, self.events = args, 0
 
     def cancel(self) -> None:
         """Have it not called any more; nothing if it is over."""
+        if self.function is not None:
+            self.function, self.args = None, ()
+            self._canceled(self)
 
 
 class Hub(ABC):
@@ -52,15 +64,14 @@ class Hub(ABC):
         """The greenlet that calls; it must not wait."""
 
     @abstractmethod
-    def call_later(
-        self, seconds: float, function: Callable[..., object], *args: object
-    ) -> Scheduled:
-        """Call a function once, after some time; 0: when what is due already has been called."""
+    def call_later(self, seconds: float, function: Callable[..., object], *args: object) -> Any:
+        """Call a function once, after some time; 0: when what is due already has been called.
+
+        The result has ``cancel()``, as that of :meth:`watch`.
+        """
 
     @abstractmethod
-    def watch(
-        self, descriptor: int, function: Callable[[], object], *, writing: bool = False
-    ) -> Scheduled:
+    def watch(self, descriptor: int, function: Callable[[], object], *, writing: bool) -> Call:
         """Call a function each time that a descriptor can be read, or written; errors are both.
 
         To be canceled before the descriptor is closed.
@@ -72,7 +83,7 @@ class Hub(ABC):
 
     @cached_property
     def inbox(self) -> Inbox:
-        """Calls for the hub by others than its own thread, to which it must be given."""
+        """Calls by others than the hub's own thread, to which it must be given."""
         return Inbox(self)
 
 
@@ -84,7 +95,7 @@ class Inbox:
         self._sleeper, self._waker = _socket.socketpair()
         self._sleeper.setblocking(False)
         self._waker.setblocking(False)
-        hub.watch(self._sleeper.fileno(), self._call_all)
+        hub.watch(self._sleeper.fileno(), self._call_all, writing=False)
         # Otherwise a signal that comes just before the hub sleeps would be handled after that.
         with suppress(ValueError):  # not the main thread
             signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
@@ -103,38 +114,13 @@ class Inbox:
             self._calls.popleft()()
 
 
-# --- ours --------------------------------------------------------------------------------------
-
-
-class _Call:
-    """A call that is due at a time, or each time that a descriptor is ready."""
-
-    __slots__ = ("_canceled", "args", "events", "function")
-
-    def __init__(
-        self,
-        canceled: Callable[[_Call], object],
-        function: Callable[..., object],
-        args: tuple[object, ...] = (),
-        events: int = 0,
-    ) -> None:
-        self._canceled = canceled
-        self.function: Callable[..., object] | None = function
-        self.args, self.events = args, events
-
-    def cancel(self) -> None:
-        if self.function is not None:
-            self.function, self.args = None, ()
-            self._canceled(self)
-
-
 class SelectorHub(Hub):
-    """A hub of timers in a heap and descriptors in epoll(7)."""
+    """A hub of our own: timers in a heap, and descriptors in epoll(7)."""
 
     def __init__(self) -> None:
         self.clock: Callable[[], float] = _time.monotonic
-        self.timers: list[tuple[float, int, _Call]] = []
-        self.watches: dict[int, list[_Call]] = {}
+        self.timers: list[tuple[float, int, Call]] = []
+        self.watches: dict[int, list[Call]] = {}
         self._order = itertools.count()
         self._canceled = 0
         self._epoll = _select.epoll()
@@ -152,15 +138,13 @@ class SelectorHub(Hub):
             self._greenlet = new
         return self._greenlet
 
-    def call_later(
-        self, seconds: float, function: Callable[..., object], *args: object
-    ) -> Scheduled:
+    def call_later(self, seconds: float, function: Callable[..., object], *args: object) -> Call:
         """See Hub."""
-        timer = _Call(self._timer_canceled, function, args)
+        timer = Call(self._timer_canceled, function, *args)
         heapq.heappush(self.timers, (self.clock() + seconds, next(self._order), timer))
         return timer
 
-    def _timer_canceled(self, _timer: _Call) -> None:
+    def _timer_canceled(self, _timer: Call) -> None:
         """Free canceled timers, once they are the most."""
         self._canceled += 1
         if self._canceled > max(_MANY_TIMERS, len(self.timers) // 2):
@@ -168,28 +152,26 @@ class SelectorHub(Hub):
             heapq.heapify(self.timers)
             self._canceled = 0
 
-    def watch(
-        self, descriptor: int, function: Callable[[], object], *, writing: bool = False
-    ) -> Scheduled:
+    def watch(self, descriptor: int, function: Callable[[], object], *, writing: bool) -> Call:
         """See Hub."""
 
-        def canceled(watch: _Call) -> None:
+        def canceled(watch: Call) -> None:
             others = [each for each in self.watches[descriptor] if each is not watch]
             self._set_watches(descriptor, others)
 
-        events = _select.EPOLLOUT if writing else _select.EPOLLIN
-        watch = _Call(canceled, function, events=events)
+        watch = Call(canceled, function)
+        watch.events = _select.EPOLLOUT if writing else _select.EPOLLIN
         self._set_watches(descriptor, [*self.watches.get(descriptor, ()), watch])
         return watch
 
-    def _set_watches(self, descriptor: int, watches: list[_Call]) -> None:
-        events = 0
-        for watch in watches:
-            events |= watch.events
-        if not events:
+    def _set_watches(self, descriptor: int, watches: list[Call]) -> None:
+        if not watches:
             self._epoll.unregister(descriptor)
             del self.watches[descriptor]
             return
+        events = 0
+        for watch in watches:
+            events |= watch.events
         change = self._epoll.modify if descriptor in self.watches else self._epoll.register
         change(descriptor, events)
         self.watches[descriptor] = watches
@@ -207,10 +189,8 @@ class SelectorHub(Hub):
                     self._canceled -= 1
                 else:
                     self._call(function, *args)
-            if not self.timers:
-                self.wait(None)
-            else:
-                self.wait(max(0.0, self.timers[0][0] - self.clock()))
+            next_s = self.timers[0][0] - self.clock() if self.timers else None
+            self.wait(None if next_s is None else max(0.0, next_s))
 
     def wait(self, seconds: float | None) -> None:
         """Wait until descriptors are ready, but not longer, and call what watches them."""
@@ -228,8 +208,6 @@ class SelectorHub(Hub):
         except BaseException:  # noqa: BLE001 - also a panic of the core; others go on
             _LOG.exception("a call of the hub has failed")
 
-
-# --- that of the process -----------------------------------------------------------------------
 
 _current: Hub | None = None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeVar
 
 from knotless.controller.green import hub as hubs
@@ -17,11 +18,11 @@ _RETRY_S = 0.01
 _socket = hubs.unpatched("socket")
 
 
-class Socket:
+class Socket(AbstractContextManager["Socket"]):
     """A socket that is connected, or listens.
 
     A call that cannot be done at once waits, up to the time that :meth:`settimeout` has set, and
-    then raises TimeoutError. Several threads may wait at a time. :meth:`close` ends their waiting
+    then raises TimeoutError. One thread may receive, and one send. :meth:`close` ends their waiting
     by OSError.
     """
 
@@ -29,14 +30,11 @@ class Socket:
         raw.setblocking(False)
         self._raw = raw
         self._timeout_s: float | None = None
-        self._waits: dict[Wait, hubs.Scheduled] = {}
+        self._waits: dict[Wait, hubs.Call] = {}
         self.fileno = raw.fileno
         self.getsockname = raw.getsockname
         self.setsockopt = raw.setsockopt
         self.shutdown = raw.shutdown
-
-    def __enter__(self) -> Socket:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -50,17 +48,12 @@ class Socket:
         raw, address = self._retry(self._raw.accept)
         return Socket(raw), address
 
-    def connect(self, address: Any) -> None:
-        """Connect to an address."""
-        error = self._raw.connect_ex(address)
-        while error == errno.EAGAIN:  # a Unix socket whose backlog is full: nothing tells when
+    def connect(self, path: str) -> None:
+        """Connect to a Unix socket; of one whose backlog is full nothing tells when it has room."""
+        while (error := self._raw.connect_ex(path)) == errno.EAGAIN:
             sleep(_RETRY_S)
-            error = self._raw.connect_ex(address)
-        if error == errno.EINPROGRESS:
-            self._wait(writing=True)
-            error = self._raw.getsockopt(_socket.SOL_SOCKET, _socket.SO_ERROR)
         if error:
-            raise OSError(error, errno.errorcode.get(error, ""))
+            raise OSError(error, os.strerror(error))
 
     def recv(self, size: int) -> bytes:
         """Return what has arrived, at most ``size`` bytes; none at the end."""
@@ -98,11 +91,6 @@ class Socket:
         finally:
             watch.cancel()
             self._waits.pop(wait, None)
-
-
-def unix_socket() -> Socket:
-    """Return a socket of the file system that is not connected yet."""
-    return Socket(_socket.socket(_socket.AF_UNIX))
 
 
 # --- TLS ---------------------------------------------------------------------------------------

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from knotless.base.errors import fault
 from knotless.controller.green import hub as hubs
-from knotless.controller.green.threads import Event, Wait
+from knotless.controller.green.threads import Event, Outcome, Wait, outcome_of, result_of
 
 Result = TypeVar("Result")
-_MAX_THREADS = 20
-_jobs: Any = hubs.unpatched("queue").SimpleQueue()
-_working, _threads = 0, 0
-"""Calls that have not ended, and threads; both change in the thread of the hub only."""
 
 
 def in_thread(function: Callable[..., Result], *args: object) -> Result:
@@ -23,40 +19,27 @@ def in_thread(function: Callable[..., Result], *args: object) -> Result:
     What the function raises is raised here; FaultError in place of what would end the thread, such
     as SystemExit from an engine of a user.
     """
-    global _working, _threads
     inbox, wait = hubs.current().inbox, Wait()
-    outcome: list[tuple[Any, Exception | None]] = []
-
-    def ended() -> None:
-        global _working
-        _working -= 1
-        wait.resume()
+    outcomes: list[Outcome] = []
 
     def work() -> None:
-        try:
-            outcome.append((function(*args), None))
-        except Exception as error:  # noqa: BLE001 - raised where it is waited for
-            outcome.append((None, error))
-        except BaseException as error:  # noqa: BLE001
-            outcome.append((None, fault("a computation", error)))
-        inbox.call(ended)
+        outcomes.append(outcome_of(_without_exit, function, *args))
+        inbox.call(wait.resume)
 
-    if _working >= _threads < _MAX_THREADS:
-        _threads += 1
-        hubs.unpatched("threading").Thread(target=_work, daemon=True).start()
-    _working += 1
-    _jobs.put(work)
+    # The process does not wait for it when it ends.
+    hubs.unpatched("threading").Thread(target=work, daemon=True).start()
     wait.until_end()
-    result, error = outcome.pop()
-    if error is not None:
-        raise error
-    returned: Result = result
-    return returned
+    result: Result = result_of(outcomes.pop())
+    return result
 
 
-def _work() -> None:
-    while True:
-        _jobs.get()()
+def _without_exit(function: Callable[..., Result], *args: object) -> Result:
+    try:
+        return function(*args)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise fault("a computation", error) from error
 
 
 def signals(number: int) -> Generator[None]:

@@ -6,7 +6,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -34,12 +33,17 @@ class Wait:
     def __init__(self) -> None:
         self._thread: Any = getcurrent()
 
-    def until_end(self, seconds: float | None = None) -> bool:
-        """Wait until :meth:`end` or :meth:`resume`; False: they did not come within this time."""
+    def until_end(
+        self, seconds: float | None = None, switch: Callable[[], object] | None = None
+    ) -> bool:
+        """Wait until :meth:`end` or :meth:`resume`; False: they did not come within this time.
+
+        ``switch`` lets others run, None: the hub.
+        """
         hub = hubs.current()
         limit = None if seconds is None else hub.call_later(seconds, self._go_on, False)
         try:
-            return bool(hub.switch())
+            return bool((switch or hub.switch)())
         finally:
             self._thread = None
             if limit is not None:
@@ -57,17 +61,6 @@ class Wait:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.switch(is_ended)
-
-    def through(self, switch: Callable[[], object]) -> None:
-        """Switch to another thread, and go on when it waits or has ended."""
-        if getcurrent() is hubs.current().greenlet:
-            switch()  # control comes back to the hub anyway
-            return
-        self.end()
-        try:
-            switch()
-        finally:
-            self._thread = None
 
 
 def sleep(seconds: float) -> None:
@@ -128,18 +121,10 @@ class Lock:
             if wait in self._waits:
                 self._waits.remove(wait)
             else:
-                self._release()  # it has been handed over already
+                self.__exit__()  # it has been handed over already
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._release()
-
-    def _release(self) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._waits:
             self._waits.popleft().end()
         else:
@@ -177,24 +162,18 @@ class Queue:
 class Thread(greenlet):  # type: ignore[misc]
     """A green thread, which begins after some time.
 
-    An exception ends it and is kept or logged; KeyboardInterrupt and SystemExit end the process.
+    An exception ends it and is logged; KeyboardInterrupt and SystemExit end the process.
     """
 
     def __init__(
-        self,
-        function: Callable[..., object],
-        args: tuple[object, ...],
-        seconds: float = 0.0,
-        *,
-        keeps_error: bool = False,
+        self, function: Callable[..., object], args: Iterable[object], seconds: float = 0.0
     ) -> None:
         hub = hubs.current()
         super().__init__(self._main, hub.greenlet)
-        self._function, self._args, self._keeps_error = function, args, keeps_error
+        self._function, self._args = function, args
+        self._result: object = None
         self._links: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self._ended = Event()
-        self._result: object = None
-        self.error: Exception | None = None
         self._beginning = hub.call_later(seconds, self.switch)
 
     def _main(self, *_: object) -> None:
@@ -202,11 +181,8 @@ class Thread(greenlet):  # type: ignore[misc]
             self._result = self._function(*self._args)
         except GreenletExit:
             pass
-        except Exception as error:  # noqa: BLE001 - others go on
-            if self._keeps_error:
-                self.error = error
-            else:
-                _LOG.exception("a green thread has ended")
+        except Exception:  # noqa: BLE001 - others go on
+            _LOG.exception("a green thread has ended")
         finally:
             self._args = ()
             self._ended.set()
@@ -221,30 +197,36 @@ class Thread(greenlet):  # type: ignore[misc]
         else:
             self._links.append((function, args))
 
-    def wait(self) -> object:
+    def wait(self) -> Any:
         """Wait until it has ended; return what its function has returned, if it has."""
         self._ended.wait()
         return self._result
 
     def kill(self) -> None:
-        """End the thread, by GreenletExit where it waits; one that has not begun never does."""
-        if self is getcurrent():
+        """End the thread, by GreenletExit where it waits; one that has not begun never does.
+
+        Returns when it has ended, or waits again.
+        """
+        here, hub = getcurrent(), hubs.current()
+        if self is here:
             raise GreenletExit
         if self.dead:
             return
         self._beginning.cancel()
         if not self:
-            self._function, self._args = _nothing, ()
-        Wait().through(self.throw if self else self.switch)
+            self._function, self._args = lambda: None, ()
+        end = self.throw if self else self.switch
+        if here is hub.greenlet:  # control comes back to it anyway
+            end()
+            return
+        wait = Wait()
+        wait.end()
+        wait.until_end(switch=end)
 
     def cancel(self) -> None:
         """End the thread if it has not begun."""
         if not self and not self.dead:
             self.kill()
-
-
-def _nothing() -> None:
-    """Do nothing, in place of what a thread would have done."""
 
 
 def join(threads: Iterable[Thread]) -> None:
@@ -253,18 +235,33 @@ def join(threads: Iterable[Thread]) -> None:
         thread.wait()
 
 
+Outcome = tuple[Any, Exception | None]
+"""What a function has returned and None, or None and what it has raised."""
+
+
+def outcome_of(function: Callable[..., object], *args: object) -> Outcome:
+    """Return the outcome of a call."""
+    try:
+        return function(*args), None
+    except Exception as error:  # noqa: BLE001 - raised where it is waited for
+        return None, error
+
+
+def result_of(outcome: Outcome) -> Any:
+    """Return what was returned, or raise what was raised."""
+    result, error = outcome
+    if error is not None:
+        raise error
+    return result
+
+
 def together(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """Return the results of a function, called for each item in a green thread of its own.
 
     Raises what it has raised for the first item for which it has.
     """
-    threads = [Thread(function, (item,), keeps_error=True) for item in items]
-    results: list[Any] = []
-    for thread in threads:
-        results.append(thread.wait())
-        if thread.error is not None:
-            raise thread.error
-    return results
+    threads = [Thread(outcome_of, (function, item)) for item in items]
+    return [result_of(thread.wait()) for thread in threads]
 
 
 class _Limit(BaseException):

@@ -36,7 +36,7 @@ def test_calls_without_end_keep_no_descriptor_waiting(each_hub: Hub) -> None:
             calls.append(each_hub.call_later(0, again))
 
         again()
-        watch = each_hub.watch(one.fileno(), event.set)
+        watch = each_hub.watch(one.fileno(), event.set, writing=False)
         other.send(b"!")
         with runtime.time_limit(60):
             event.wait()
@@ -54,7 +54,7 @@ def test_a_watch_sees_each_time_and_the_end_until_it_is_canceled(each_hub: Hub) 
             seen.append(one.recv(1))
             event.set()
 
-        watch = each_hub.watch(one.fileno(), read)
+        watch = each_hub.watch(one.fileno(), read, writing=False)
         other.send(b"a")
         other.send(b"b")
         other.close()
