@@ -1,4 +1,4 @@
-"""A hub for Eventlet in simulated time: it switches between green threads, and moves the clock.
+"""A hub in simulated time: it switches between green threads, and moves the clock.
 
 Time passes only from one timer to the next. A timer that is due at once fires after some
 microseconds that are drawn for it, so that ready threads run in any order.
@@ -15,9 +15,9 @@ from functools import cache
 from typing import Any
 
 import greenlet
-from eventlet import hubs
-from eventlet.hubs import timer as timers
-from eventlet.hubs.hub import BaseHub
+
+from knotless.controller.green import hub as hubs
+from knotless.controller.green.hub import Call, Hub
 
 Part = int | str
 _MASK = (1 << 61) - 1
@@ -67,15 +67,15 @@ class Process:
         self.hangs_until_s = 0.0
 
 
-class SimulatedHub(BaseHub):  # type: ignore[misc]
+class SimulatedHub(Hub):
     """The hub of one run; the greenlet that made it is the one that waits for the others."""
 
     def __init__(self, draws: Draws, start_s: float) -> None:
         self.now_s = start_s
-        super().__init__(clock=self._now)
         self.outside = self.current = Process("")
+        self._greenlet = greenlet.greenlet(self._run)
         self._draws = draws
-        self._queue: list[tuple[float, int, Any, Process]] = []
+        self._queue: list[tuple[float, int, Call, Process]] = []
         self._scheduled = 0
         self._names: dict[int, tuple[greenlet.greenlet, int, Process]] = {}
         """By id of a greenlet: itself, its name (who spawned it, what it runs, how often), and the
@@ -84,14 +84,16 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         """Exceptions of callbacks that nobody has handled."""
         self.fired = 0
         self._is_over = False
-        self._before: Any = None
+        self._before: Hub | None = None
 
-    def _now(self) -> float:
-        return self.now_s
+    @property
+    def greenlet(self) -> Any:
+        """The greenlet that fires timers."""
+        return self._greenlet
 
     # --- who is who --------------------------------------------------------------------------
 
-    def name_of(self, thread: greenlet.greenlet) -> int:
+    def name_of(self, thread: Any) -> int:
         """Return the name of a green thread: a number that is the same in every run."""
         named = self._names.get(id(thread))
         return 0 if named is None else named[1]
@@ -114,65 +116,69 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
 
     # --- timers ------------------------------------------------------------------------------
 
-    def add_timer(self, timer: Any) -> float:
-        """Schedule a timer of the current process; see BaseHub."""
-        callback, args, _ = timer.tpl
-        target = getattr(callback, "__self__", None)
+    def call_later(self, seconds: float, function: Callable[..., object], *args: object) -> Call:
+        """Schedule a call for the current process."""
+        return self.schedule(seconds, function, args, Call(_nothing, function, *args))
+
+    def schedule(
+        self,
+        seconds: float,
+        function: Callable[..., object],
+        args: tuple[object, ...],
+        call: Call,
+    ) -> Call:
+        """Schedule a call of the current process, which calls ``function`` in the end."""
+        thread = getattr(function, "__self__", None)
         if (
-            isinstance(target, greenlet.greenlet)
-            and id(target) not in self._names
-            and target.parent is self.greenlet
-            and not target
+            isinstance(thread, greenlet.greenlet)
+            and id(thread) not in self._names
+            and thread.parent is self._greenlet
+            and not thread
         ):
-            function = args[0] if args else getattr(target, "_function", None)
-            self._begin(target, getattr(function, "__qualname__", ""))
-        what = getattr(callback, "__qualname__", type(callback).__name__)
+            begun = args[0] if args else getattr(thread, "_function", None)
+            self._begin(thread, getattr(begun, "__qualname__", ""))
+        what = getattr(function, "__qualname__", type(function).__name__)
         identity = ("timer", self.name_of(greenlet.getcurrent()), self.current.name, what)
         later_s = READY_S * self._draws.share(*identity)
-        return self._push(self.now_s + max(0.0, timer.seconds or 0.0) + later_s, timer)
+        self._push(self.now_s + max(0.0, seconds) + later_s, call)
+        return call
 
-    def _push(self, when_s: float, timer: Any, process: Process | None = None) -> float:
+    def _push(self, when_s: float, call: Call, process: Process | None = None) -> None:
         self._scheduled += 1
-        entry = (when_s, self._scheduled, timer, process or self.current)
-        heapq.heappush(self._queue, entry)
-        return when_s
-
-    def timer_canceled(self, timer: Any) -> None:
-        """Leave a timer where it is; it does nothing when it is due."""
+        heapq.heappush(self._queue, (when_s, self._scheduled, call, process or self.current))
 
     def call_at(
         self, when_s: float, process: Process, function: Callable[..., object], *args: object
-    ) -> Any:
+    ) -> Call:
         """Call a function at a time, on behalf of a process, unless that has ended by then."""
-        timer = timers.Timer(0, function, *args)
-        self._push(max(when_s, self.now_s), timer, process)
-        return timer
+        call = Call(_nothing, function, *args)
+        self._push(max(when_s, self.now_s), call, process)
+        return call
 
-    def run(self, *_: Any, **__: Any) -> None:
-        """Fire timers until the hub is stopped."""
-        self.running, self.stopping = True, False
-        while not self.stopping and self._queue:
-            when_s, _order, timer, process = heapq.heappop(self._queue)
-            if timer.called or not process.is_alive:
+    def _run(self, *_: object) -> None:
+        """Fire timers as long as there are any."""
+        while self._queue:
+            when_s, _order, call, process = heapq.heappop(self._queue)
+            if call.function is None or not process.is_alive:
                 continue
             if when_s < process.hangs_until_s:
                 # What became ready meanwhile goes on in the same order.
-                self._push(process.hangs_until_s, timer, process)
+                self._push(process.hangs_until_s, call, process)
                 continue
             self.now_s = max(self.now_s, when_s)
             self.current = process
             self.fired += 1
+            function, call.function = call.function, None
             try:
-                timer()
-            except self.SYSTEM_EXCEPTIONS:
+                function(*call.args)
+            except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - the run fails with it
                 self.failures.append(error)
             self.current = self.outside
-        self.running = False
 
-    def wait(self, seconds: float | None = None) -> None:
-        """Never called: time is simulated."""
+    def watch(self, *_: object, **__: object) -> Call:
+        """Never called: there are no descriptors."""
         raise NotImplementedError
 
     def sleep_outside(self, seconds: float) -> None:
@@ -187,12 +193,11 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
     # --- for the whole run -------------------------------------------------------------------
 
     def use(self) -> None:
-        """Make this the hub of the thread, in place of its own, which :meth:`end` gives back."""
-        self._before = hubs._threadlocal.__dict__.get("hub")
-        hubs._threadlocal.hub = self
+        """Make this the hub of the process, in place of its own, which :meth:`end` gives back."""
+        self._before = hubs.use(self)
 
     def switch(self) -> Any:
-        """Let others run; see BaseHub. At the end nobody waits for anything any more."""
+        """Let others run; see Hub. At the end nobody waits for anything any more."""
         if self._is_over:
             raise greenlet.GreenletExit
         return super().switch()
@@ -207,6 +212,8 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
                 with suppress(BaseException):
                     thread.throw(greenlet.GreenletExit)
         self._queue.clear()
-        hubs._threadlocal.__dict__.pop("hub", None)
-        if self._before is not None:
-            hubs._threadlocal.hub = self._before
+        hubs.use(self._before)
+
+
+def _nothing(_call: Call) -> None:
+    """Leave a canceled call where it is; it does nothing when it is due."""

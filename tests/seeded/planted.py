@@ -11,12 +11,11 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from eventlet import hubs
-
 from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election, Request
 from knotless.controller.election.takeover import Takeover
+from knotless.controller.green import hub as hubs
 from knotless.controller.observed import ObservedSwitch
 from knotless.controller.openflow.session import Session
 from knotless.controller.operations import Operations
@@ -77,7 +76,8 @@ class Planted:
 
 
 def _process() -> str:
-    return str(hubs.get_hub().current.name)
+    hub: Any = hubs.current()
+    return str(hub.current.name)
 
 
 def _by_dpid(attribute: str) -> Callable[[], list[tuple[type, str, Any]]]:

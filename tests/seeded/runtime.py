@@ -1,8 +1,8 @@
 """Puts a world in place of what a controller depends on, and back.
 
-Functions of :mod:`knotless.controller.runtime` are replaced, and in Ryu what is one for a process:
-its applications, its random numbers, and its listener. Eventlet itself is not changed: it gets the
-hub of the world.
+Functions of :mod:`knotless.controller.runtime` and the hub are replaced, and in Ryu what is one for
+a process: its applications, its random numbers, and its listener. Eventlet itself is not changed:
+it gets the hub of the world as well.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from ryu.controller import controller as ryu_controller
 from knotless.base.errors import KnotlessError
 from knotless.base.memory import collector_paused
 from knotless.controller import composition, runtime
-from knotless.controller.green import hub as hubs
-from knotless.controller.green.eventlet_hub import EventletHub
 from knotless.controller.updates.state import UpdateState
+from tests.seeded.ryu_hub import ryu_runs
 from tests.seeded.streams import ListeningSocket
 
 if TYPE_CHECKING:
@@ -255,10 +254,9 @@ def in_place(world: World) -> Iterator[None]:
             stack.enter_context(patch.object(logger, "handlers", [handler]))
             stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.INFO)
-        before = hubs.use(EventletHub())
+        stack.enter_context(ryu_runs(world.hub))
         world.hub.use()
         try:
             yield
         finally:
             world.hub.end()
-            hubs.use(before)
