@@ -23,3 +23,11 @@ def each_hub(request: pytest.FixtureRequest) -> Iterator[hubs.Hub]:
     before = hubs.use(hubs.current() if request.param == "ours" else _eventlet())
     yield hubs.current()
     hubs.use(before)
+
+
+@pytest.fixture
+def eventlet_hub() -> Iterator[None]:
+    """Have green threads of the test run among Ryu's."""
+    before = hubs.use(_eventlet())
+    yield
+    hubs.use(before)
