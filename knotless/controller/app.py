@@ -31,7 +31,7 @@ from knotless.controller.process import (
     OPENFLOW_PORT,
     Controller,
     Events,
-    Given,
+    Options,
     report,
 )
 from knotless.topologies import KnotlessError
@@ -46,7 +46,7 @@ class KnotlessController(app_manager.RyuApp):
         super().__init__(*args, **kwargs)
         protect_logs()
         try:
-            self.controller = Controller(given_options, serve_with_ryu)
+            self.controller = Controller(ryu_options, serve_with_ryu)
         except KnotlessError as error:
             _fail(error)
         # Ryu's OpenFlow handler starts after all applications, and then has this one accept. It may
@@ -68,7 +68,7 @@ def _fail(error: KnotlessError) -> NoReturn:
     raise SystemExit(2) from error
 
 
-def given_options(settings: Config) -> Given:
+def ryu_options(settings: Config) -> Options:
     """Return what Ryu's options say; raises KnotlessError if they contradict each other.
 
     Other than by default in Ryu, OpenFlow is served on the loopback address alone, and dead
@@ -89,7 +89,7 @@ def given_options(settings: Config) -> Given:
             "--ca-certs": conf.ca_certs,
         }
     )
-    return Given(
+    return Options(
         openflow_host=conf.ofp_listen_host,
         openflow_port=_by_user("ofp_ssl_listen_port" if files else "ofp_tcp_listen_port"),
         rest_host=conf.wsapi_host,

@@ -41,8 +41,8 @@ ServeConnection = Callable[[GuardedStream, list[bytes], Events], None]
 
 
 @dataclass(frozen=True)
-class Given:
-    """Options of the process; None: the option is not given.
+class Options:
+    """Options of the process; None: it is not given.
 
     ``config`` is the file of the configuration.
     """
@@ -56,7 +56,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Listening:
+class Addresses:
     """Addresses on which a controller listens, and its certificates (None: without TLS).
 
     ``openflow_port`` is None without TCP, ``socket`` without a Unix socket. ``number`` is that of
@@ -72,27 +72,27 @@ class Listening:
     tls: TlsFiles | None
 
     @classmethod
-    def by(cls, given: Given, settings: config.Config, path: Path | None) -> Listening:
+    def chosen(cls, options: Options, settings: config.Config, path: Path | None) -> Addresses:
         """Return what follows from options and from a configuration in this file.
 
         By default OpenFlow is served on the loopback address alone. If the configuration names a
         Unix socket, it is served on a TCP port only if an option names one that is not 0, or with
         TLS. Raises KnotlessError if none of several controllers has this address.
         """
-        rest_host = given.rest_host or settings.rest.host
-        rest_port = settings.rest.port if given.rest_port is None else given.rest_port
+        rest_host = options.rest_host or settings.rest.host
+        rest_port = settings.rest.port if options.rest_port is None else options.rest_port
         number = config.own_number(settings, rest_host, rest_port)
         unix = config.openflow_socket_path(settings, path, number)
-        port = OPENFLOW_PORT if given.openflow_port is None else given.openflow_port
-        has_tcp = unix is None or given.tls is not None or bool(given.openflow_port)
+        port = OPENFLOW_PORT if options.openflow_port is None else options.openflow_port
+        has_tcp = unix is None or options.tls is not None or bool(options.openflow_port)
         return cls(
-            openflow_host=given.openflow_host,
+            openflow_host=options.openflow_host,
             openflow_port=port if has_tcp else None,
             socket=unix,
             rest_host=rest_host,
             rest_port=rest_port,
             number=number,
-            tls=given.tls,
+            tls=options.tls,
         )
 
     def refuse_taken(self) -> None:
@@ -112,10 +112,10 @@ def serve_alone(stream: GuardedStream, greeting: list[bytes], events: Events) ->
 class Controller:
     """A controller of the configured fabric; if that is to be learned, this comes first.
 
-    ``read_given`` returns the options, given the configuration in ``path``; None: the file that the
-    environment variable ``KNOTLESS_CONFIG`` names, else ``knotless.yaml``, else the defaults.
-    ``serve`` serves each connection. Raises KnotlessError if the configuration cannot be used, or
-    an address is taken.
+    ``path`` is the file of its configuration; None: the one that ``KNOTLESS_CONFIG`` names, else
+    ``knotless.yaml``, else the defaults. ``read_options`` is given the configuration and returns
+    the options, ``serve`` serves each connection. Raises KnotlessError if the configuration cannot
+    be used, or an address is taken.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Controller:
 
     def __init__(
         self,
-        read_given: Callable[[config.Config], Given],
+        read_options: Callable[[config.Config], Options],
         serve: ServeConnection = serve_alone,
         path: Path | None = None,
     ) -> None:
@@ -140,12 +140,12 @@ class Controller:
         self._serve = serve
         self._path = path or config.find(runtime.environment())
         self._settings = config.read(self._path) if self._path else config.Config()
-        given = read_given(self._settings)
-        self._listening = Listening.by(given, self._settings, self._path)
-        self._listening.refuse_taken()
+        options = read_options(self._settings)
+        self._addresses = Addresses.chosen(options, self._settings, self._path)
+        self._addresses.refuse_taken()
         runtime.allow_open_files()
         self._counts = DeferredCounts()
-        context = None if given.tls is None else server_context(given.tls)
+        context = None if options.tls is None else server_context(options.tls)
         self.serve_connection = GuardedConnections(self._counts, self._serve_guarded, context)
         learned = config.to_learn(self._settings, self._path)
         self._warn_of_open_port()
@@ -175,35 +175,35 @@ class Controller:
         self._serve(stream, greeting, self._events)
 
     def _listeners(self) -> list[Listener]:
-        listening, listeners = self._listening, list[Listener]()
-        if listening.openflow_port is not None:
-            address = (listening.openflow_host, listening.openflow_port)
+        addresses, listeners = self._addresses, list[Listener]()
+        if addresses.openflow_port is not None:
+            address = (addresses.openflow_host, addresses.openflow_port)
             listeners.append(Listener(address, self.serve_connection))
-        if listening.socket is not None:
+        if addresses.socket is not None:
             # Nobody else can connect to it: it needs no TLS.
             without_tls = GuardedConnections(self._counts, self._serve_guarded)
-            listeners.append(Listener(listening.socket, without_tls))
+            listeners.append(Listener(addresses.socket, without_tls))
         return listeners
 
     def _warn_of_open_port(self) -> None:
-        listening = self._listening
-        if listening.openflow_port is not None and listening.tls is None:
+        addresses = self._addresses
+        if addresses.openflow_port is not None and addresses.tls is None:
             _LOG.warning(
                 "whoever can connect to %s port %d can be a switch, also other users of this"
                 " machine: use TLS, or openflow_socket",
-                listening.openflow_host,
-                listening.openflow_port,
+                addresses.openflow_host,
+                addresses.openflow_port,
             )
 
     # --- the fabric --------------------------------------------------------------------------
 
     def _begin(self) -> None:
         """Serve the fabric of the configuration; raises KnotlessError."""
-        listening = self._listening
-        service, self.switches = compose(self._path, self._settings, listening.number)
+        addresses = self._addresses
+        service, self.switches = compose(self._path, self._settings, addresses.number)
         self._http = self.service = service
         self._counts.count_in(service.reporter.metrics)
-        service.start(listening.rest_host, listening.rest_port)
+        service.start(addresses.rest_host, addresses.rest_port)
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
         runtime.keep_heap()
 
@@ -215,7 +215,7 @@ class Controller:
         discovery = Discovery(self._settings.learn_quiet_s, hosts)
         learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
         self.switches = self._learner = learner
-        address = (self._listening.rest_host, self._listening.rest_port)
+        address = (self._addresses.rest_host, self._addresses.rest_port)
         self._http = EarlyStatus(address, self._settings.rest.names, learner.as_json)
         learner.start()
 
@@ -251,11 +251,11 @@ def leave(_signal: int, _frame: object) -> None:
     runtime.exit_process(0)
 
 
-def run(given: Given) -> None:
+def run(options: Options) -> None:
     """Serve a fabric until a signal ends the process, which is this controller's alone.
 
     What happens is logged to the standard error. Raises KnotlessError as :class:`Controller`.
     """
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     runtime.handle_signal(signal.SIGINT, leave)
-    Controller(lambda _settings: given, path=given.config).serve_forever()
+    Controller(lambda _settings: options, path=options.config).serve_forever()

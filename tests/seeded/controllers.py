@@ -107,7 +107,7 @@ class Controller:
             if self.world.setting.with_ryu:
                 self._start_ryu()
             else:
-                self.last_app = process.Controller(lambda _settings: process.Given())
+                self.last_app = process.Controller(lambda _settings: process.Options())
                 self.last_app.serve_forever()
         except (KnotlessError, SystemExit) as error:
             self.died_of = f"{type(error).__name__}: {error}"
