@@ -28,6 +28,7 @@ import psutil
 
 from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from bench.support.fake_switches import FakeSwitch
+from knotless.base.package import python_module
 from knotless.base.ports import free_port
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
@@ -114,14 +115,15 @@ def _sent(switches: Sequence[FakeSwitch]) -> tuple[int, int]:
     )
 
 
-async def measure(spec: str) -> dict[str, Any]:
+async def measure(spec: str, *, with_ryu: bool = False) -> dict[str, Any]:
     """Install the rules of a fabric in fake switches, and start the controller again."""
     fabric = load(spec)
     switches = fakes(fabric)
     openflow, rest = free_port(), free_port()
-    manager = str(Path(sys.executable).with_name("ryu-manager"))
-    ports = ["--ofp-listen-host", "127.0.0.1", f"--ofp-tcp-listen-port={openflow}"]
-    command = [manager, *ports, "controller/app.py"]
+    command = python_module("knotless", "controller", "run", f"--port={openflow}")
+    if with_ryu:
+        manager = str(Path(sys.executable).with_name("ryu-manager"))
+        command = [manager, f"--ofp-tcp-listen-port={openflow}", "controller/app.py"]
     served = [asyncio.create_task(switch.serve(openflow)) for switch in switches]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -165,13 +167,14 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
 @click.option(
     "--fabric", "specs", multiple=True, default=("torus,10,10", "lsft,17"), show_default=True
 )
-def main(run: Run, specs: tuple[str, ...]) -> None:
+@click.option("--with-ryu", is_flag=True, help="Run the controller as an application of Ryu.")
+def main(run: Run, specs: tuple[str, ...], with_ryu: bool) -> None:
     """Measure a controller with many fake switches; all times are from its start on.
 
     Example: python -m bench.controller --json > docs/benchmarks/controller.json
     """
     for spec in specs:
-        run.add(asyncio.run(measure(spec)))
+        run.add(asyncio.run(measure(spec, with_ryu=with_ryu)))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.controller.openflow.elements import WireError
 from knotless.controller.openflow.guard import Guard, Limits
-from knotless.controller.openflow.messages import read_packet_in
+from knotless.controller.openflow.replies import cookie_of, read_packet_in
 from knotless.controller.overrides import read_overrides
 from knotless.controller.probes.frames import Frames, Probe, sender_of
 from knotless.controller.reconcile import PROBE_COOKIE
@@ -107,11 +107,13 @@ def packet_ins(rng: random.Random) -> None:
         text = changed(rng, text, (b"\x80\x00\x00\x04", b"\0\0", b"\xff\xff"))
     guard = Guard(Limits(), 0.0)
     try:
-        guard.received(text, 0.0)
+        passed = guard.received(text, 0.0)
     except WireError as error:
         one_line(error)
         return
-    for message in guard.probes:
+    for message in passed:
+        if message[1] != 10 or cookie_of(message) != PROBE_COOKIE:
+            continue
         port, inside = read_packet_in(message)
         assert port is None or 0 <= port < 1 << 32
         frames.read(inside)

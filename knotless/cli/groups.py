@@ -86,7 +86,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "switch": "Stop, start or restart switches of a running fabric.",
         "drain": "Have routes leave a link or switch, for maintenance.",
         "undrain": "Have routes use a drained link or switch again.",
-        "controller": "Start the controller of a running fabric again.",
+        "controller": "Run the controller of switches, or restart one.",
         "probe": "Send crafted frames through a running fabric.",
         "capture": "Capture a link of a running fabric to a pcap file.",
     },

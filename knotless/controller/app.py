@@ -1,258 +1,193 @@
-"""The Ryu application: ``ryu-manager controller/app.py``.
+"""The Ryu application: ``ryu-manager controller/app.py``, beside other applications of Ryu.
 
-Event handlers only, which return at once. :mod:`knotless.controller.composition` makes the parts
-of a controller, :mod:`knotless.controller.desired` decides what to install,
-:mod:`knotless.controller.reconcile` what to change in a switch, and
-:mod:`knotless.controller.switches` does it. Rules are never deleted on exit: a fabric keeps
-forwarding without its controller.
+It is a thin adapter. Ryu serves the connections of switches: its datapath greets, keeps them alive,
+and hands messages to all applications. Each message that the guard lets pass is given to the
+:class:`knotless.controller.process.Controller` first; of those that answer its requests, and of its
+probes, Ryu hears nothing. There are thousands a second, and Ryu's parsers take 100 us for a rule.
 """
 
 from __future__ import annotations
 
-import logging
-import signal
-import sys
-from dataclasses import dataclass
-from pathlib import Path
+import io
+from contextlib import closing
 from typing import Any, ClassVar, NoReturn
 
 from ryu import cfg
 from ryu.base import app_manager
+from ryu.controller import controller as ryu_controller
 from ryu.controller import ofp_event
-from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
+from ryu.controller.handler import DEAD_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
+from ryu.ofproto import ofproto_v1_3_parser as parser
 
-from knotless.base.printable import printable, protect_logs
-from knotless.controller import config, runtime
-from knotless.controller.composition import compose
-from knotless.controller.openflow.listener import (
-    DeferredCounts,
-    TlsFiles,
-    chosen_tls,
-    install_listener,
+from knotless.base.printable import protect_logs
+from knotless.controller.config import Config
+from knotless.controller.openflow.connection import Connection
+from knotless.controller.openflow.elements import WireError
+from knotless.controller.openflow.stream import GuardedStream
+from knotless.controller.openflow.tls import chosen_tls
+from knotless.controller.process import (
+    OPENFLOW_HOST,
+    OPENFLOW_PORT,
+    Controller,
+    Events,
+    Options,
+    report,
 )
-from knotless.controller.openflow.session import SwitchEvents
-from knotless.controller.probes.discovery import Discovery
-from knotless.controller.probes.learner import Learner
-from knotless.controller.rest.server import EarlyStatus
-from knotless.controller.service import Service
-from knotless.topologies import Fabric, KnotlessError
-from knotless.topologies.formats.files import to_text
-
-_LOG = logging.getLogger("knotless.controller")
-
-
-_REPLIES = [
-    ofp_event.EventOFPFlowStatsReply,
-    ofp_event.EventOFPAggregateStatsReply,
-    ofp_event.EventOFPGroupDescStatsReply,
-    ofp_event.EventOFPPortStatsReply,
-    ofp_event.EventOFPBarrierReply,
-    ofp_event.EventOFPEchoReply,
-]
+from knotless.topologies import KnotlessError
 
 
 class KnotlessController(app_manager.RyuApp):
-    """Installs the rules of the configured fabric in every switch that connects.
-
-    If the fabric is to be learned, that comes first.
-    """
+    """Runs a controller on the connections of Ryu."""
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
-    service: Service
-    switches: SwitchEvents
-    _http: Service | EarlyStatus
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         protect_logs()
-        runtime.handle_signal(signal.SIGTERM, leave)
-        self._counts = DeferredCounts()
         try:
-            self._path = path = config.find(runtime.environment())
-            self._settings = settings = config.read(path) if path else config.Config()
-            self._listening = listening = read_options(settings, path)
-            if listening.openflow_port is not None:
-                runtime.refuse_taken_port(
-                    listening.openflow_host, listening.openflow_port, "OpenFlow"
-                )
-            if listening.socket is not None:
-                runtime.refuse_taken_socket(listening.socket, "OpenFlow")
-            runtime.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
-            runtime.allow_open_files()
-            learned = config.to_learn(settings, path)
-            has_tcp = listening.openflow_port is not None
-            install_listener(
-                listening.tls, self._counts, self._take_probe, listening.socket, tcp=has_tcp
-            )
-            if has_tcp and listening.tls is None:
-                _LOG.warning(
-                    "whoever can connect to %s port %d can be a switch, also other users of this"
-                    " machine: use TLS, or openflow_socket",
-                    listening.openflow_host,
-                    listening.openflow_port,
-                )
-            if learned is None:
-                self._begin()
-            else:
-                self._learn(learned)
+            self.controller = Controller(ryu_options, serve_with_ryu)
         except KnotlessError as error:
             _fail(error)
+        # Ryu's OpenFlow handler starts after all applications, and then has this one accept. It may
+        # also connect to switches itself.
+        ryu_controller.StreamServer = lambda *_address, **_tls: self.controller
+        ryu_controller.datapath_connection_factory = self.controller.serve_connection
 
-    def _begin(self) -> None:
-        """Serve the fabric of the configuration; raises KnotlessError."""
-        listening = self._listening
-        service, self.switches = compose(self._path, self._settings, listening.number)
-        self._http = self.service = service
-        self._counts.count_in(service.reporter.metrics)
-        service.start(listening.rest_host, listening.rest_port)
-        # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
-        runtime.keep_heap()
-
-    # --- before there is a fabric ------------------------------------------------------------
-
-    def _learn(self, file: Path) -> None:
-        """Learn the fabric, write it to a file, and begin with it."""
-        runtime.handle_signal(
-            signal.SIGHUP, signal.SIG_IGN
-        )  # there is nothing to be read again yet
-        hosts = tuple(declared.host for declared in self._settings.hosts)
-        discovery = Discovery(self._settings.learn_quiet_s, hosts)
-        learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
-        self.switches = self._learner = learner
-        address = (self._listening.rest_host, self._listening.rest_port)
-        self._http = EarlyStatus(address, self._settings.rest.names, learner.as_json)
-        learner.start()
-
-    def _learned(self, fabric: Fabric, file: Path) -> None:
-        """Begin with a fabric that was learned."""
-        try:
-            runtime.keep(file, to_text(fabric))
-            self._http.close()
-            self._begin()
-        except KnotlessError as error:
-            sys.stderr.write(f"knotless: {printable(str(error))}\n")
-            sys.stderr.flush()
-            runtime.exit_process(2)
-        for datapath in self._learner.datapaths:
-            self.switches.connected(datapath)
+    @set_ev_cls(ofp_event.EventOFPStateChange, DEAD_DISPATCHER)
+    def on_end(self, _event: Any) -> None:
+        """Do nothing: Ryu loads its OpenFlow handler for applications that handle its events."""
 
     def close(self) -> None:
         """End what goes on; Ryu calls this after Ctrl-C, when it delivers no more events."""
-        self.switches.close()
-        self._http.close()
-
-    def _take_probe(self, dpid: int, message: bytes) -> None:
-        """Take a frame that a rule of probes sends to the controller: it does not reach Ryu."""
-        self.switches.packet_in(dpid, message)
-
-    # --- events of switches ------------------------------------------------------------------
-
-    @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
-    def on_state_change(self, event: Any) -> None:
-        """Handle a switch that has connected and reported its ports, or has disconnected."""
-        if event.state == MAIN_DISPATCHER:
-            self.switches.connected(event.datapath)
-        elif event.datapath.id is not None:
-            self.switches.disconnected(event.datapath)
-
-    @set_ev_cls(ofp_event.EventOFPPortStateChange, MAIN_DISPATCHER)
-    def on_port(self, event: Any) -> None:
-        """Handle a port that was added, removed, or that went up or down."""
-        self.switches.ports_changed(event.datapath)
-
-    @set_ev_cls(_REPLIES, MAIN_DISPATCHER)
-    def on_reply(self, event: Any) -> None:
-        """Handle a reply, or a part of one, to a session that waits for it."""
-        self.switches.deliver(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPFlowRemoved, MAIN_DISPATCHER)
-    def on_removed_rule(self, event: Any) -> None:
-        """Handle a rule that was removed: a hint that others change rules."""
-        self.switches.rules_removed(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPRoleReply, MAIN_DISPATCHER)
-    def on_role(self, event: Any) -> None:
-        """Handle the answer to a role request."""
-        self.switches.role_answered(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
-    def on_error(self, event: Any) -> None:
-        """Handle an error message from a switch."""
-        self.switches.refuse(event.msg)
+        self.controller.close()
 
 
 def _fail(error: KnotlessError) -> NoReturn:
-    sys.stderr.write(f"knotless: {printable(str(error))}\n")
+    report(error)
     raise SystemExit(2) from error
 
 
-# --- the process -------------------------------------------------------------------------------
+def ryu_options(settings: Config) -> Options:
+    """Return what Ryu's options say; raises KnotlessError if they contradict each other.
 
-
-def leave(_signal: int, _frame: object) -> None:
-    """Exit at once: there is nothing to save, and the switches keep their rules.
-
-    The signal may have interrupted a write to the log. Whoever flushed the log here could wait for
-    a lock that only the interrupted code can release, or would get an error that is then logged:
-    the signal would have no effect. Nothing is lost: each line is flushed when it is written.
+    Other than by default in Ryu, OpenFlow is served on the loopback address alone, and dead
+    switches are detected. Ryu's own web server, which other applications in the same process may
+    use, keeps its port.
     """
-    runtime.exit_process(0)
-
-
-# --- options of Ryu ----------------------------------------------------------------------------
-
-OPENFLOW_PORT = 6653
-
-
-@dataclass(frozen=True)
-class Options:
-    """Addresses on which the controller listens, and its certificates (None: without TLS).
-
-    ``openflow_port`` is None without TCP, ``socket`` without a Unix socket. ``number`` is that of
-    this controller; None: it is alone.
-    """
-
-    openflow_host: str
-    openflow_port: int | None
-    socket: Path | None
-    rest_host: str
-    rest_port: int
-    number: int | None
-    tls: TlsFiles | None
-
-
-def read_options(settings: config.Config, path: Path | None) -> Options:
-    """Return Ryu's options, with the defaults of a configuration in this file.
-
-    By default OpenFlow is served on the loopback address alone (Ryu's default is every address),
-    and dead switches are detected. If the configuration names a Unix socket, it is served on a TCP
-    port only if an option names one that is not 0, or with TLS. Ryu's own web server, which other
-    applications in the same process may use, keeps its port. Raises KnotlessError for options that
-    contradict each other.
-    """
-    conf, rest_host, rest_port = cfg.CONF, settings.rest.host, settings.rest.port
-    conf.set_default("ofp_listen_host", "127.0.0.1")
+    conf = cfg.CONF
+    conf.set_default("ofp_listen_host", OPENFLOW_HOST)
     conf.set_default("ofp_tcp_listen_port", OPENFLOW_PORT)
     conf.set_default("ofp_ssl_listen_port", OPENFLOW_PORT)
-    conf.set_default("wsapi_host", rest_host)
+    conf.set_default("wsapi_host", settings.rest.host)
     conf.set_default("echo_request_interval", 5.0)
     conf.set_default("maximum_unreplied_echo_requests", 3)
-    files = chosen_tls(conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)
-    port = conf.ofp_ssl_listen_port if files else conf.ofp_tcp_listen_port
-    if conf.get_location("wsapi_port").location.is_user_controlled:
-        rest_port = conf.wsapi_port
-    number = config.own_number(settings, conf.wsapi_host, rest_port)
-    unix = config.openflow_socket_path(settings, path, number)
-    if unix is not None and files is None:
-        is_given = conf.get_location("ofp_tcp_listen_port").location.is_user_controlled
-        port = (port or None) if is_given else None
+    files = chosen_tls(
+        {
+            "--ctl-privkey": conf.ctl_privkey,
+            "--ctl-cert": conf.ctl_cert,
+            "--ca-certs": conf.ca_certs,
+        }
+    )
     return Options(
         openflow_host=conf.ofp_listen_host,
-        openflow_port=port,
-        socket=unix,
+        openflow_port=_by_user("ofp_ssl_listen_port" if files else "ofp_tcp_listen_port"),
         rest_host=conf.wsapi_host,
-        rest_port=rest_port,
-        number=number,
+        rest_port=_by_user("wsapi_port"),
         tls=files,
     )
+
+
+def _by_user(option: str) -> int | None:
+    """Return an option if the user has given it."""
+    conf = cfg.CONF
+    given = conf.get_location(option).location.is_user_controlled
+    return int(conf[option]) if given else None
+
+
+class RyuConnection(Connection):
+    """A connection that Ryu's datapath serves; see :class:`Connection`."""
+
+    def __init__(self, stream: GuardedStream, events: Events) -> None:
+        super().__init__(stream, events)
+        self._datapath: Any = None
+
+    def serve(self, greeting: list[bytes]) -> None:
+        """Have Ryu serve the switch, which has sent these messages, until the connection ends."""
+        datapath = ryu_controller.Datapath(RyuSocket(self, greeting), self.stream.address)
+        try:
+            with closing(datapath) as self._datapath:
+                datapath.serve()
+        finally:
+            self._ended()
+
+    def send(self, data: bytes) -> bool:
+        """See :class:`Connection`."""
+        return bool(self._datapath.send(data))
+
+    @property
+    def waiting(self) -> int:
+        """See :class:`Connection`."""
+        queue = self._datapath.send_q  # None once the connection is over
+        return 0 if queue is None else int(queue.qsize())
+
+    def next_transaction(self) -> int:
+        """See :class:`Connection`; Ryu gives them to messages only: to any."""
+        return int(self._datapath.set_xid(parser.OFPHello(self._datapath)))
+
+    def close(self) -> None:
+        """See :class:`Connection`."""
+        self.is_open = False
+        self._datapath.close()
+
+
+class RyuSocket:
+    """The socket of Ryu's datapath, on which nothing arrives that concerns the controller alone."""
+
+    def __init__(self, connection: RyuConnection, greeting: list[bytes]) -> None:
+        self._connection, self._stream = connection, connection.stream
+        self._unread = io.BytesIO(b"".join(greeting))
+
+    def recv(self, size: int) -> bytes:
+        """Return at most ``size`` bytes of whole, checked messages; none at the end.
+
+        Raises TimeoutError if none has come for some time that is for Ryu.
+        """
+        if part := self._unread.read(size):
+            return part
+        try:
+            messages = self._stream.receive()
+            if messages is None:
+                return b""
+            kept = [message for message in messages if not self._connection.take(message)]
+        except WireError as reason:
+            self._stream.refuse(str(reason))
+            return b""
+        self._unread = io.BytesIO(b"".join(kept))
+        if part := self._unread.read(size):
+            return part
+        # Ryu must see at times whether it is to end the connection.
+        raise TimeoutError
+
+    def sendall(self, data: bytes) -> None:
+        """Send ``data``."""
+        self._stream.sendall(data)
+
+    def setsockopt(self, *_option: object) -> None:
+        """Ignore an option that the stream has set."""
+
+    def settimeout(self, _seconds: float | None) -> None:
+        """Ignore how long to wait: the stream does not wait longer."""
+
+    def shutdown(self, _how: int) -> None:
+        """End the connection, so that Ryu sees its end at once."""
+        self._stream.shut_down()
+
+    def close(self) -> None:
+        """Close the connection, once it is served no more."""
+        self._stream.shut_down()
+
+
+def serve_with_ryu(stream: GuardedStream, greeting: list[bytes], events: Events) -> None:
+    """Have Ryu serve a connection of a switch."""
+    RyuConnection(stream, events).serve(greeting)

@@ -106,7 +106,7 @@ class Config(BaseModel, PlanRequest, extra="forbid", frozen=True, strict=True):
     openflow_socket : Unix socket to which switches of this machine connect, and no program of
         another user can; of several controllers the second one listens on `NAME-2.sock` for
         `NAME.sock`, and so on. Its path is relative to this file. OpenFlow is then served on a TCP
-        port only if Ryu's option names one, or with TLS. None: switches connect by TCP.
+        port only if an option names one, or with TLS. None: switches connect by TCP.
     emulator : control socket of the link emulator, for events of pause storms and to see whether
         probes wait at a paused port; its path is relative to this file. None: there is no emulator.
     open_vswitch : directory with the control sockets (`ovs-vswitchd.PID.ctl`) of the Open vSwitch

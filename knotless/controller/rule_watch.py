@@ -89,7 +89,7 @@ class RuleWatch:
 
     def hint(self, session: Session) -> None:
         """Read a switch soon, unless that has just been done: others may be changing its rules."""
-        switch = self._state.observed.switches.get(session.datapath.id)
+        switch = self._state.observed.switches.get(session.connection.dpid)
         if switch is not None and self._state.leads and switch.age_s(runtime.now_s()) > _HINT_S:
             self._threads.spawn(self._read, session, switch)
 
@@ -163,7 +163,7 @@ class RuleWatch:
                 return self._compare(session, switch)
         except SwitchGoneError as gone:
             _LOG.warning("%s: %s", switch, gone)
-            session.datapath.close()
+            session.connection.close()
             return False
         finally:
             session.is_being_read = False

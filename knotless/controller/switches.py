@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
@@ -12,13 +11,15 @@ from knotless.controller.election.election import Election
 from knotless.controller.election.roles import Roles
 from knotless.controller.election.takeover import SoleMaster, Takeover
 from knotless.controller.observed import ObservedSwitch
+from knotless.controller.openflow.connection import Connection
+from knotless.controller.openflow.records import RoleReply
+from knotless.controller.openflow.replies import Refusal
 from knotless.controller.openflow.session import (
     Connections,
     Session,
     SwitchContents,
     SwitchEvents,
     SwitchGoneError,
-    ports_of,
 )
 from knotless.controller.overrides import StateFile
 from knotless.controller.probes.learner import Explorer
@@ -50,7 +51,7 @@ class Switches(SwitchEvents):
     reporter : told what happens.
     threads : those of the controller.
     state_file : what operators have requested.
-    make_session : makes the session of a Ryu datapath.
+    make_session : makes the session of a connection.
     timing : how to wait.
     has_probes : whether ports send probes, unless the configuration says that they do not.
     explorer : finds what the fabric does not declare; None: nothing is searched for.
@@ -68,7 +69,7 @@ class Switches(SwitchEvents):
         reporter: Reporter,
         threads: runtime.Threads,
         state_file: StateFile,
-        make_session: Callable[[Any], Session] = Session,
+        make_session: Callable[[Connection], Session] = Session,
         timing: Timing = DEFAULT_TIMING,
         has_probes: bool = False,
         explorer: Explorer | None = None,
@@ -156,29 +157,29 @@ class Switches(SwitchEvents):
 
     # --- see openflow.session.SwitchEvents ----------------------------------------------------
 
-    def disconnected(self, datapath: Any) -> None:
+    def disconnected(self, connection: Connection) -> None:
         """Forget a connection; the switch keeps its rules."""
-        if (session := self.current(datapath)) is None:
+        if (session := self.current(connection)) is None:
             return
         session.end()
-        del self.sessions[datapath.id]
+        del self.sessions[connection.dpid]
         if self.roles is not None:
-            self.roles.disconnected(datapath.id)
+            self.roles.disconnected(connection.dpid)
         observed = self._state.observed
-        observed.unknown.discard(datapath.id)
-        if (switch := observed.switches.get(datapath.id)) is not None:
+        observed.unknown.discard(connection.dpid)
+        if (switch := observed.switches.get(connection.dpid)) is not None:
             switch.disconnect()
             _LOG.warning("%s has disconnected; it keeps its rules", switch)
             self._reporter.tell("disconnected", switch=switch.name)
             self._scheduler.compare_failures()
 
-    def ports_changed(self, datapath: Any) -> None:
+    def ports_changed(self, connection: Connection) -> None:
         """Record the ports of a switch as they are now."""
-        switch = self._state.observed.switches.get(datapath.id)
-        if switch is None or self.current(datapath) is None:
+        switch = self._state.observed.switches.get(connection.dpid)
+        if switch is None or self.current(connection) is None:
             return
         before = switch.ports or {}
-        switch.see_ports(ports_of(datapath))
+        switch.see_ports(dict(connection.ports))
         for port, peer in sorted(switch.needs.items()):
             up = switch.is_up(port)
             if up != before.get(port, False):
@@ -190,26 +191,26 @@ class Switches(SwitchEvents):
             self._prober.wake()
         self._scheduler.compare_failures()
 
-    def refuse(self, message: Any) -> None:
+    def refuse(self, connection: Connection, refusal: Refusal) -> None:
         """See :class:`SwitchEvents`."""
-        super().refuse(message)
-        if self.roles is not None and self.current(message.datapath):
-            self.roles.refused(message.datapath.id, message)
+        super().refuse(connection, refusal)
+        if self.roles is not None and self.current(connection):
+            self.roles.refused(connection.dpid, refusal)
 
     def packet_in(self, dpid: int, message: bytes) -> None:
         """Take a frame that a rule of probes has sent to the controller."""
         if self._prober is not None:
             self._prober.packet_in(dpid, message)
 
-    def rules_removed(self, message: Any) -> None:
+    def rules_removed(self, connection: Connection) -> None:
         """Take the report of a switch that a rule was removed."""
-        if session := self.current(message.datapath):
+        if session := self.current(connection):
             self.rule_watch.hint(session)
 
-    def role_answered(self, message: Any) -> None:
+    def role_answered(self, connection: Connection, role: RoleReply) -> None:
         """Take the answer to a role request."""
-        if self.roles is not None and self.current(message.datapath):
-            self.roles.answered(message.datapath.id, message)
+        if self.roles is not None and self.current(connection):
+            self.roles.answered(connection.dpid, role)
 
     def change_to(self, new: DesiredState) -> None:
         """Replace the desired state, in proven steps.
@@ -302,14 +303,14 @@ class Switches(SwitchEvents):
     # --- one switch --------------------------------------------------------------------------
 
     def _serve(self, session: Session) -> None:
-        datapath, observed = session.datapath, self._state.observed
-        switch = observed.switches.get(datapath.id)
+        connection, observed = session.connection, self._state.observed
+        switch = observed.switches.get(connection.dpid)
         if switch is None:
-            observed.unknown.add(datapath.id)
+            observed.unknown.add(connection.dpid)
             return
         if self.roles is not None:
-            self.roles.connected(datapath.id)
-        switch.connect(ports_of(datapath))
+            self.roles.connected(connection.dpid)
+        switch.connect(dict(connection.ports))
         switch.is_new = switch.is_new and self._state.leads
         if (switch.is_contested or switch.is_inherited) and self._state.leads:
             switch.is_unread = True  # another one may have been read in its place
@@ -325,14 +326,14 @@ class Switches(SwitchEvents):
         It does if it has more of the ports that the fabric declares; or as many, and no probe shows
         a cable of the first one after some time, although some could.
         """
-        observed, dpid = self._state.observed, new.datapath.id
+        observed, dpid = self._state.observed, new.connection.dpid
         switch = observed.switches.get(dpid)
         if switch is None:
             return False
         observed.duplicate_dpids[dpid] = runtime.now_s()
         switch.is_contested = True
         lacking, lacking_now = (
-            len(switch.needs.keys() - ports_of(session.datapath).keys()) for session in (new, older)
+            len(switch.needs.keys() - session.connection.ports.keys()) for session in (new, older)
         )
         if lacking != lacking_now or self._prober is None:
             return lacking < lacking_now
@@ -345,7 +346,7 @@ class Switches(SwitchEvents):
                 self._install(session, switch)
         except SwitchGoneError as gone:
             _LOG.warning("%s: %s; retrying when it reconnects", switch, gone)
-            session.datapath.close()
+            session.connection.close()
 
     def _watch_of(self, session: Session, switch: ObservedSwitch) -> Callable[[], bool]:
         """Return a function: whether the switch is still to be served on this connection."""

@@ -1,4 +1,4 @@
-"""The controller of a running fabric: Ryu in the machine's own network namespace."""
+"""The controller of a running fabric, in the machine's own network namespace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from knotless.emulation.state import State
 from knotless.emulation.virtual_clock import program_environment
 
 ADDRESS = rest.ADDRESS
-MANAGER = "ryu.cmd.manager"
 Address = rest.Address
 CONNECT_LIMIT_S = 5.0
 """Time for a controller on another machine to accept a connection."""
@@ -101,34 +100,29 @@ def write_config(
 def start(
     runtime: Runtime, ports: rest.Ports, tls: Certificates | None, clock: Clock, number: int = 0
 ) -> None:
-    """Start Ryu's manager with the configuration of this runtime's fabric.
+    """Start ``knotless controller run`` with the configuration of this runtime's fabric.
 
-    It runs as a module, because every ``mn`` that crashes, and ``mn -c``, ends all processes that
-    are called ``ryu-manager``.
     A virtual ``clock`` needs the emulator to run, which publishes it (docs/virtual-clock.md).
     Returns at once: the switches are created in the meantime (:func:`await_ready`).
     """
-    if find_spec("ryu") is None:
+    if find_spec("greenlet") is None:
         raise EmulationError(
-            "Ryu is not installed: the extra 'knotless[controller]' brings it"
+            "greenlet is not installed: the extra 'knotless[controller]' brings it"
             " (docs/start/install.md)"
         )
     # Without TLS, port 0 is none at all: the switches use the socket of the configuration.
-    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(ports.openflow)]
-    port += ["--wsapi-port", str(ports.rest)] if number else []
+    options = ["--config", str(runtime.names.controller_file), "--port", str(ports.openflow)]
+    options += ["--rest-port", str(ports.rest)] if number else []
     if tls is not None:
         own = tls.controller
-        port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
-        port += ["--ca-certs", str(tls.authority)]
+        options += ["--tls-key", str(own.key), "--tls-cert", str(own.certificate)]
+        options += ["--tls-ca", str(tls.authority)]
     runtime.spawn(
         role_of("controller", number),
-        [*python_module(MANAGER), "--ofp-listen-host", ADDRESS, *port, "knotless.controller.app"],
-        environment={
-            "KNOTLESS_CONFIG": str(runtime.names.controller_file),
-            **program_environment(
-                runtime.names, priority=runtime.priority, virtual_clock=clock == "virtual"
-            ),
-        },
+        python_module("knotless", "controller", "run", "--host", ADDRESS, *options),
+        environment=program_environment(
+            runtime.names, priority=runtime.priority, virtual_clock=clock == "virtual"
+        ),
         directory=WORKING_DIRECTORY,
     )
 
@@ -208,7 +202,7 @@ def require_listening(address: Address) -> None:
     if not is_listening(*address):
         raise EmulationError(
             f"no controller listens on {address[0]}:{address[1]}: "
-            "start it first, for example 'ryu-manager controller/app.py'"
+            "start it first, for example 'knotless controller run'"
         )
 
 

@@ -6,17 +6,17 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 from urllib.request import urlopen
 
 import psutil
 import pytest
 
 from knotless.base.ports import free_port
-from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.controller_programs import APPLICATION, controller_command
 from tests.support.lone_controller import lone_controller
 from tests.support.waiting import HANG_S, until
 
@@ -31,7 +31,13 @@ def taken() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def fails(config: str | None, *flags: str, directory: Path) -> str:
+@pytest.fixture(params=[None, (APPLICATION,)], ids=["alone", "ryu"])
+def applications(request: pytest.FixtureRequest) -> tuple[str, ...] | None:
+    """Return those of Ryu, which then runs the controller; None: it runs alone."""
+    return cast("tuple[str, ...] | None", request.param)
+
+
+def fails(config: str | None, command: Sequence[str], directory: Path) -> str:
     """Start the controller, which must end with status 2; return its error line."""
     environment = {key: value for key, value in os.environ.items() if key != "KNOTLESS_CONFIG"}
     if config is not None:
@@ -39,7 +45,7 @@ def fails(config: str | None, *flags: str, directory: Path) -> str:
         path.write_text(config)
         environment["KNOTLESS_CONFIG"] = str(path)
     done = subprocess.run(
-        [RYU_MANAGER, *flags, REPOSITORY / "controller/app.py"],
+        command,
         cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -54,35 +60,44 @@ def fails(config: str | None, *flags: str, directory: Path) -> str:
     return line
 
 
-def test_the_openflow_port_is_taken_even_by_one_who_would_share(taken: int, tmp_path: Path) -> None:
-    line = fails("fabric: ring,4", f"--ofp-tcp-listen-port={taken}", directory=tmp_path)
+def test_the_openflow_port_is_taken_even_by_one_who_would_share(
+    taken: int, tmp_path: Path, applications: tuple[str, ...] | None
+) -> None:
+    command = controller_command(taken, applications=applications)
+    line = fails("fabric: ring,4", command, tmp_path)
     assert f"cannot listen for OpenFlow on 127.0.0.1 port {taken}" in line
 
 
-def test_the_rest_port_of_the_configuration_is_taken(taken: int, tmp_path: Path) -> None:
+def test_the_rest_port_of_the_configuration_is_taken(
+    taken: int, tmp_path: Path, applications: tuple[str, ...] | None
+) -> None:
     config = f"fabric: ring,4\nrest: {{port: {taken}}}"
-    line = fails(config, f"--ofp-tcp-listen-port={free_port()}", directory=tmp_path)
+    line = fails(config, controller_command(free_port(), applications=applications), tmp_path)
     assert f"cannot listen for REST on 127.0.0.1 port {taken}" in line
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("files", "words"),
     [
         (
-            ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem"),
-            "TLS needs a key, a certificate and the CA of the switches: give --ca-certs as well",
+            ("key.pem", "cert.pem", None),
+            "TLS needs a key, a certificate and the CA of the switches: give --{} as well",
         ),
         (
-            ("--ctl-privkey=key.pem", "--ctl-cert=cert.pem", "--ca-certs=ca.pem"),
+            ("key.pem", "cert.pem", "ca.pem"),
             "key.pem: no such file; TLS needs key, certificate and CA",
         ),
     ],
 )
 def test_tls_without_its_files_is_refused(
-    flags: tuple[str, ...], words: str, tmp_path: Path
+    files: tuple[str, str, str | None],
+    words: str,
+    tmp_path: Path,
+    applications: tuple[str, ...] | None,
 ) -> None:
-    ports = (f"--ofp-ssl-listen-port={free_port()}", f"--wsapi-port={free_port()}")
-    assert words in fails("fabric: ring,4", *flags, *ports, directory=tmp_path)
+    command = controller_command(free_port(), free_port(), files, applications)
+    option = "tls-ca" if applications is None else "ca-certs"
+    assert words.format(option) in fails("fabric: ring,4", command, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -102,14 +117,18 @@ def test_tls_without_its_files_is_refused(
     ],
 )
 def test_a_mistake_in_the_configuration(config: str, words: str, tmp_path: Path) -> None:
-    ports = (f"--ofp-tcp-listen-port={free_port()}", f"--wsapi-port={free_port()}")
-    assert words in fails(config, *ports, directory=tmp_path)
+    # Both programs read it alike.
+    applications = (APPLICATION,) if len(config) % 2 else None
+    command = controller_command(free_port(), free_port(), applications=applications)
+    assert words in fails(config, command, tmp_path)
 
 
 @pytest.mark.smoke
-def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
+def test_a_missing_configuration_is_reported(
+    tmp_path: Path, applications: tuple[str, ...] | None
+) -> None:
     done = subprocess.run(
-        [RYU_MANAGER, REPOSITORY / "controller/app.py"],
+        controller_command(applications=applications),
         cwd=tmp_path,
         env={**os.environ, "KNOTLESS_CONFIG": "/nowhere/lab.yaml"},
         capture_output=True,
@@ -121,15 +140,14 @@ def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     assert "knotless: /nowhere/lab.yaml: no such file" in done.stderr
 
 
-def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(tmp_path: Path) -> None:
+def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(
+    tmp_path: Path, applications: tuple[str, ...] | None
+) -> None:
     openflow, rest = free_port(), free_port()
     environment = {key: value for key, value in os.environ.items() if key != "KNOTLESS_CONFIG"}
     with (tmp_path / "log").open("wb") as log:
         controller = subprocess.Popen(
-            [
-                *(RYU_MANAGER, f"--ofp-tcp-listen-port={openflow}", f"--wsapi-port={rest}"),
-                REPOSITORY / "controller/app.py",
-            ],
+            controller_command(openflow, rest, applications=applications),
             cwd=tmp_path,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -189,7 +207,8 @@ def test_another_application_with_ryus_web_server_runs_beside_ours(tmp_path: Pat
     other = tmp_path / "other.py"
     port = free_port()
     other.write_text(OTHER_APPLICATION.replace("PORT", str(port)))
-    with lone_controller(tmp_path, "fabric: ring,4", str(other)) as controller:
+    both = (str(other), APPLICATION)
+    with lone_controller(tmp_path, "fabric: ring,4", applications=both) as controller:
 
         def answers() -> bool:
             with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/hello", timeout=10) as answer:

@@ -18,7 +18,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.controller_programs import RYU_MANAGER
 from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import until
 

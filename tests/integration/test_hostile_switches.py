@@ -12,6 +12,7 @@ from functools import partial
 
 import pytest
 
+from tests.support.controller_programs import APPLICATION
 from tests.support.fake_switch import FLOW_STATS, FakeSwitch
 from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.openflow_messages import flow_entry, message, multipart
@@ -23,10 +24,13 @@ SWITCH_PORTS = 3
 """Of a switch of ring,4: its host and two neighbours."""
 
 
-@pytest.fixture(scope="module")
-def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneController]:
+@pytest.fixture(scope="module", params=[None, (APPLICATION,)], ids=["alone", "ryu"])
+def controller(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[LoneController]:
     config = "fabric: ring,4\nconnect_timeout_s: 1\nreread_interval_s: 3600"
-    with lone_controller(tmp_path_factory.mktemp("controller"), config) as running:
+    folder = tmp_path_factory.mktemp("controller")
+    with lone_controller(folder, config, applications=request.param) as running:
         yield running
 
 

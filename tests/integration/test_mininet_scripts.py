@@ -13,7 +13,7 @@ import pytest
 
 from knotless.emulation.names import Names
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.controller_programs import RYU_MANAGER
 from tests.support.fabric_fixtures import Knotless, Remains
 from tests.support.stderr_lines import our_lines
 from tests.support.waiting import HANG_S, until

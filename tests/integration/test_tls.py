@@ -13,6 +13,7 @@ import pytest
 from knotless.emulation import certificate_authority
 from knotless.emulation.certificates import Certificates, Pair
 from knotless.emulation.names import Names
+from tests.support.controller_programs import APPLICATION
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless
 from tests.support.fake_switch import FakeSwitch
 from tests.support.lone_controller import LoneController, lone_controller
@@ -35,14 +36,12 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return certificate_authority.create(tmp_path_factory.mktemp("theirs") / "tls")
 
 
-@pytest.fixture
-def controller(own: Certificates, tmp_path: Path) -> Iterator[LoneController]:
-    flags = (
-        f"--ctl-privkey={own.controller.key}",
-        f"--ctl-cert={own.controller.certificate}",
-        f"--ca-certs={own.authority}",
-    )
-    with lone_controller(tmp_path, CONFIG, *flags) as running:
+@pytest.fixture(params=[None, (APPLICATION,)], ids=["alone", "ryu"])
+def controller(
+    own: Certificates, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[LoneController]:
+    files = (own.controller.key, own.controller.certificate, own.authority)
+    with lone_controller(tmp_path, CONFIG, tls=files, applications=request.param) as running:
         yield running
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
-
 from knotless.controller import runtime
 from knotless.controller.status import Status
 from tests.property.test_switches import Case, _slow_answers
@@ -19,14 +17,14 @@ DPID = 1
 
 def connected(case: Case, switch: ModelSwitch) -> Any:
     """Connect a switch, whoever else has its dpid; return the connection."""
-    datapath = SimpleNamespace(
-        id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, rng=case.rng, ports=switch.ports
+    connection: Any = SimpleNamespace(
+        dpid=switch.dpid, is_open=True, switch=switch, rng=case.rng, ports=switch.ports
     )
-    datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
-    case.controller.connected(datapath)
+    connection.close = lambda: setattr(connection, "is_open", False)
+    case.controller.connected(connection)
     for _ in range(200):
         runtime.sleep(0)
-    return datapath
+    return connection
 
 
 def test_the_one_with_the_declared_ports_takes_the_place_of_the_other() -> None:
@@ -37,7 +35,7 @@ def test_the_one_with_the_declared_ports_takes_the_place_of_the_other() -> None:
     stolen = connected(case, twin)
     assert case.state.observed.switches[DPID].missing_ports == (2, 3)
     case.connections[DPID] = connected(case, real)
-    assert stolen.state == DEAD_DISPATCHER
+    assert not stolen.is_open
     assert case.state.observed.switches[DPID].missing_ports == ()
     case.settle()
     case.held_as_wanted()
@@ -47,7 +45,7 @@ def test_another_one_with_all_ports_does_not_take_the_place_of_the_first() -> No
     case = Case(1)
     case.settle()
     twin = ModelSwitch(DPID)
-    assert connected(case, twin).state == DEAD_DISPATCHER
+    assert not connected(case, twin).is_open
     assert not twin.rules
     assert "two switches say they are s1" in "".join(Status(case.state).problems(0.0))
     case.held_as_wanted()

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
@@ -105,8 +104,8 @@ class Case:
     def kill(self) -> None:
         """End the controller: nothing that it has begun goes on."""
         self.close()
-        for datapath in self.connections.values():
-            datapath.state = DEAD_DISPATCHER
+        for connection in self.connections.values():
+            connection.is_open = False
         self.connections.clear()
 
     def desired(self, fabric: Fabric) -> DesiredState:
@@ -118,22 +117,22 @@ class Case:
     def connect(self, name: str) -> None:
         self.disconnect(name)
         switch = self.switches[name]
-        datapath = SimpleNamespace(
-            id=switch.dpid,
-            state=MAIN_DISPATCHER,
+        connection: Any = SimpleNamespace(
+            dpid=switch.dpid,
+            is_open=True,
             switch=switch,
             rng=self.rng,
             ports=switch.ports,
         )
-        datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
-        self.connections[name] = datapath
-        self.controller.connected(datapath)
+        connection.close = lambda: setattr(connection, "is_open", False)
+        self.connections[name] = connection
+        self.controller.connected(connection)
 
     def disconnect(self, name: str) -> None:
-        datapath = self.connections.pop(name, None)
-        if datapath is not None:
-            datapath.state = DEAD_DISPATCHER
-            self.controller.disconnected(datapath)
+        connection = self.connections.pop(name, None)
+        if connection is not None:
+            connection.is_open = False
+            self.controller.disconnected(connection)
 
     def set_ports(self, name: str, state: Any) -> None:
         switch = self.switches[name]
@@ -179,14 +178,14 @@ class Case:
         """Let everything work, until nothing happens any more."""
         for name, switch in self.switches.items():
             switch.ports.update(dict.fromkeys(switch.ports, UP))
-            if name not in self.connections or self.connections[name].state == DEAD_DISPATCHER:
+            if name not in self.connections or not self.connections[name].is_open:
                 self.connect(name)
             else:
                 self.controller.ports_changed(self.connections[name])
         for _ in range(TURNS):
             self.turn()
-            for name, datapath in list(self.connections.items()):
-                if datapath.state == DEAD_DISPATCHER:
+            for name, connection in list(self.connections.items()):
+                if not connection.is_open:
                     self.connect(name)
             routes = self.state.update
             done = (

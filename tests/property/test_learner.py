@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 
 from knotless.controller import runtime
 from knotless.controller.probes.cables import PortId
@@ -53,22 +52,22 @@ class Network:
         self.learner = Learner(self.learning, "found", self.fabrics.append, session, interval_s=0)
         running.callback(self.learner.close)
 
-    def session(self, datapath: Any) -> Any:
-        session = ModelSession(datapath)
-        session.send_probe = lambda message: self.send(datapath.id, message)  # type: ignore[attr-defined]
+    def session(self, connection: Any) -> Any:
+        session = ModelSession(connection)
+        session.send_probe = lambda message: self.send(connection.dpid, message)  # type: ignore[attr-defined]
         return session
 
     def connect(self, dpid: int) -> None:
         if (old := self.connections.get(dpid)) is not None:
-            old.state = DEAD_DISPATCHER
+            old.is_open = False
             self.learner.disconnected(old)
         switch = self.switches[dpid]
-        datapath = SimpleNamespace(
-            id=dpid, state=MAIN_DISPATCHER, switch=switch, rng=self.rng, ports=switch.ports
+        connection: Any = SimpleNamespace(
+            dpid=dpid, is_open=True, switch=switch, rng=self.rng, ports=switch.ports
         )
-        datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
-        self.connections[dpid] = datapath
-        self.learner.connected(datapath)
+        connection.close = lambda: setattr(connection, "is_open", False)
+        self.connections[dpid] = connection
+        self.learner.connected(connection)
 
     def begin(self) -> None:
         """Start to learn, with all switches; ``quiet_s`` decides when that ends."""
@@ -93,8 +92,8 @@ class Network:
 
     def arrive(self, port: PortId, frame: bytes) -> None:
         """Have a frame arrive at a port of a switch."""
-        switch, datapath = self.switches[port[0]], self.connections.get(port[0])
-        if datapath is None or switch.ports[port[1]] is not UP:
+        switch, connection = self.switches[port[0]], self.connections.get(port[0])
+        if connection is None or switch.ports[port[1]] is not UP:
             return
         destination = int.from_bytes(frame[:6], "big")
         matching = [rule for rule in switch.rules.values() if matches(rule, port[1], destination)]

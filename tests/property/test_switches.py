@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 
 from knotless.base.flow_control import FlowControl
 from knotless.controller import runtime
@@ -168,18 +167,18 @@ class Case:
                 self.disconnect(switch)
             else:
                 self.end_unnoticed(switch)
-        datapath = SimpleNamespace(
-            id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, rng=self.rng, ports=switch.ports
+        connection: Any = SimpleNamespace(
+            dpid=switch.dpid, is_open=True, switch=switch, rng=self.rng, ports=switch.ports
         )
-        datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
-        self.connections[switch.dpid] = datapath
-        self.controller.connected(datapath)
+        connection.close = lambda: setattr(connection, "is_open", False)
+        self.connections[switch.dpid] = connection
+        self.controller.connected(connection)
 
     def end_unnoticed(self, switch: ModelSwitch) -> None:
         """End a connection; the controller hears of it later."""
-        if (datapath := self.connections.pop(switch.dpid, None)) is not None:
-            datapath.state = DEAD_DISPATCHER
-            self.unnoticed.append(datapath)
+        if (connection := self.connections.pop(switch.dpid, None)) is not None:
+            connection.is_open = False
+            self.unnoticed.append(connection)
 
     def restart(self, switch: ModelSwitch) -> None:
         """Start a switch again: it connects without rules, before its end was noticed."""
@@ -188,16 +187,16 @@ class Case:
         self.connect(switch)
 
     def disconnect(self, switch: ModelSwitch) -> None:
-        datapath = self.connections.pop(switch.dpid, None)
-        if datapath is not None:
-            datapath.state = DEAD_DISPATCHER
-            self.controller.disconnected(datapath)
+        connection = self.connections.pop(switch.dpid, None)
+        if connection is not None:
+            connection.is_open = False
+            self.controller.disconnected(connection)
 
     def set_port(self, switch: ModelSwitch, port: int, state: Any) -> None:
         switch.ports[port] = state
-        datapath = self.connections.get(switch.dpid)
-        if datapath is not None:
-            self.controller.ports_changed(datapath)
+        connection = self.connections.get(switch.dpid)
+        if connection is not None:
+            self.controller.ports_changed(connection)
 
     def step(self) -> None:
         """Let one thing happen, and then others run for some turns."""
@@ -254,8 +253,8 @@ class Case:
             while self.unnoticed:
                 self.controller.disconnected(self.unnoticed.pop())
             for switch in self.switches:
-                datapath = self.connections.get(switch.dpid)
-                if datapath is None or datapath.state == DEAD_DISPATCHER:
+                connection = self.connections.get(switch.dpid)
+                if connection is None or not connection.is_open:
                     self.connect(switch)
             runtime.sleep(0)
             self.check()

@@ -1,6 +1,6 @@
 """Whole controllers in simulated time, under one seed, with faults.
 
-The application runs unchanged, with Ryu's own datapath: Eventlet gets a hub whose clock is
+Controllers run unchanged, alone or with Ryu: Eventlet gets a hub whose clock is
 simulated (:mod:`tests.seeded.hub`), and functions of :mod:`knotless.controller.runtime` are
 replaced (:mod:`tests.seeded.runtime`). Switches, links, disks and operators are models in the same
 process. Whatever is drawn follows from the seed and the identity of the event for which it is

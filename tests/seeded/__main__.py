@@ -31,6 +31,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--controllers", type=int, default=1, help="number of controllers")
     parser.add_argument("--options", default="", help="more configuration, such as 'engine: dor'")
     parser.add_argument("--emulator", action="store_true", help="emulated links, Open vSwitch")
+    parser.add_argument("--with-ryu", action="store_true", help="run it as an application of Ryu")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of faults, with commas")
     parser.add_argument("--seconds", type=float, default=FAULTS_S, help="how long faults begin")
     parser.add_argument("--events", type=Path, help="a file of faults, instead of drawn ones")
@@ -51,6 +52,7 @@ def settings_of(asked: argparse.Namespace) -> list[Setting]:
             asked.options,
             asked.emulator,
             judged=not asked.no_invariants,
+            with_ryu=asked.with_ryu,
         )
         for seed in range(asked.seed, asked.seed + asked.runs)
     ]

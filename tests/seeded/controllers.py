@@ -1,4 +1,4 @@
-"""Controllers of a world: the application and Ryu's OpenFlow handler, in a process of their own."""
+"""Controllers of a world, each in a process of its own, alone or as an application of Ryu."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ryu.base.app_manager import AppManager
 from ryu.controller.ofp_handler import OFPHandler
 
-from knotless.controller import runtime
-from knotless.controller.app import OPENFLOW_PORT, KnotlessController
+from knotless.base.errors import KnotlessError
+from knotless.controller import process, runtime
+from knotless.controller.app import KnotlessController
+from knotless.controller.process import OPENFLOW_PORT
 from knotless.controller.switches import Switches
 from tests.seeded.hub import Process
 from tests.seeded.streams import ListeningSocket, Stream
@@ -43,6 +45,8 @@ class Controller:
     def _reset(self) -> None:
         self.process = Process(f"{self.name}.{self.starts}")
         self.bricks: dict[str, Any] = {}
+        self.last_app: process.Controller | None = None
+        """The controller, also if its process has ended: what it has sent still arrives."""
         self.listeners: dict[int, ListeningSocket] = {}
         self.signal_handlers: dict[int, Any] = {}
         self.died_of: str | None = None
@@ -55,14 +59,9 @@ class Controller:
         return self.starts > 0 and self.process.is_alive
 
     @property
-    def app(self) -> KnotlessController | None:
-        """The application, once it has begun."""
+    def app(self) -> process.Controller | None:
+        """The controller, once it has begun."""
         return self.last_app if self.is_running else None
-
-    @property
-    def last_app(self) -> KnotlessController | None:
-        """The same, also if its process has ended: what it has sent still arrives."""
-        return self.bricks.get("KnotlessController")
 
     @property
     def term(self) -> int:
@@ -75,8 +74,8 @@ class Controller:
         """Return what the process holds of threads, connections, queued messages and files."""
         switches = self.app.switches if self.app is not None else None
         sessions = switches.connections.sessions.values() if isinstance(switches, Switches) else ()
-        queues = [brick.events for brick in self.bricks.values()]
-        queues += [session.datapath.send_q for session in sessions if session.datapath.send_q]
+        queued = sum(brick.events.qsize() for brick in self.bricks.values())
+        queued += sum(session.connection.waiting for session in sessions)
         return Holdings(
             self.world.hub.threads(self.process),
             sum(
@@ -85,7 +84,7 @@ class Controller:
                 for connection in switch.connections
             ),
             len(sessions),
-            sum(queue.qsize() for queue in queues),
+            queued,
             sum(map(len, self.disk.values())),
         )
 
@@ -103,16 +102,24 @@ class Controller:
         hub.call_at(hub.now_s, self.process, runtime.spawn, self._main)
 
     def _main(self) -> None:
-        manager = AppManager()
         try:
-            for kind in (OFPHandler, KnotlessController):
-                manager._instantiate(None, kind)
-            manager._update_bricks()
-            for brick in list(self.bricks.values()):
-                brick.start()
-        except SystemExit as error:
-            self.died_of = f"exit status {error.code}"
+            if self.world.setting.with_ryu:
+                self._start_ryu()
+            else:
+                self.last_app = process.Controller(lambda _settings: process.Options())
+                self.last_app.serve_forever()
+        except (KnotlessError, SystemExit) as error:
+            self.died_of = f"{type(error).__name__}: {error}"
             self.kill()
+
+    def _start_ryu(self) -> None:
+        manager = AppManager()
+        for kind in (OFPHandler, KnotlessController):
+            manager._instantiate(None, kind)
+        self.last_app = self.bricks["KnotlessController"].controller
+        manager._update_bricks()
+        for brick in list(self.bricks.values()):
+            brick.start()
 
     def kill(self) -> None:
         """End the process: nothing of it runs any more, and its connections are reset."""

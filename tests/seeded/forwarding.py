@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
-from knotless.controller.openflow.messages import FlowEntry, GroupEntry, read_group, read_rule
+from knotless.controller.openflow.replies import read_group, read_rule
 from knotless.controller.reconcile import PROBE_COOKIE, FoundGroup, FoundRule
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import (
@@ -83,13 +83,13 @@ class Copy(NamedTuple):
 @lru_cache(maxsize=1 << 16)
 def rule_of(entry: bytes) -> FoundRule:
     """Read an entry of a reply about flows."""
-    return read_rule(FlowEntry(entry))
+    return read_rule(entry)
 
 
 @lru_cache(maxsize=1 << 12)
 def group_of(entry: bytes) -> FoundGroup:
     """Read an entry of a reply about groups."""
-    return read_group(GroupEntry(entry))
+    return read_group(entry)
 
 
 def is_foreign(rule: FoundRule) -> bool:

@@ -87,11 +87,11 @@ def _by_dpid(attribute: str) -> Callable[[], list[tuple[type, str, Any]]]:
         kept: dict[tuple[str, int], Any] = {}
 
         def read(session: Session) -> Any:
-            return kept.get((_process(), session.datapath.id))
+            return kept.get((_process(), session.connection.dpid))
 
         def write(session: Session, value: Any) -> None:
-            if value is not None or (_process(), session.datapath.id) not in kept:
-                kept[_process(), session.datapath.id] = value
+            if value is not None or (_process(), session.connection.dpid) not in kept:
+                kept[_process(), session.connection.dpid] = value
 
         return [(Session, attribute, property(read, write))]
 

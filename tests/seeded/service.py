@@ -13,8 +13,8 @@ from math import inf
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from knotless.controller.app import KnotlessController
 from knotless.controller.election.election import Times
+from knotless.controller.process import Controller as ControllerProcess
 from tests.seeded.controllers import Controller, Holdings
 from tests.seeded.judge import Pair
 from tests.seeded.limits import DEMANDS, IN_THE_WAY, SUSPENDS, limit_of, line_of
@@ -199,7 +199,7 @@ class ServiceJudge:
                 "late", "the time since the last fault", f"{a} -> {b} is not delivered"
             )
 
-    def _lacks_tags(self, app: KnotlessController) -> bool:
+    def _lacks_tags(self, app: ControllerProcess) -> bool:
         """Return whether routes that avoid a failure would need other tags of hosts."""
         return self._world.tags is not None and app.service.state.update.problem is not None
 

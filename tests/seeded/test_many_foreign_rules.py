@@ -6,7 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from knotless.controller.openflow import messages
+from knotless.controller.openflow.replies import read_rule
+from knotless.controller.openflow.session import Session
 from knotless.forwarding.openflow.rules import Field, Rule
 from tests.seeded.switch import keyed_entry_of
 from tests.seeded.world import Setting, World
@@ -40,12 +41,12 @@ def test_rules_of_others_are_counted_and_not_read_if_there_are_many() -> None:
         key, entry = keyed_entry_of(Rule(0, 1, match, cookie=0xF0))
         crowded.contents.flows[key] = entry
     crowded.is_touched = True
-    with patch.object(messages, "read_rule", wraps=messages.read_rule) as read, world.running():
+    with patch(f"{Session.__module__}.read_rule", wraps=read_rule) as read, world.running():
         world.hub.sleep_outside(WAIT_S)
         assert len(installed(world)) == 16
         (line,) = problems(world)
         assert line.startswith("s1 (dpid 1) holds 24000 rules that are not Knotless's (too many to")
-        assert {rule.args[0].data[24:32] for rule in read.call_args_list} <= {
+        assert {rule.args[0][24:32] for rule in read.call_args_list} <= {
             cookie.to_bytes(8, "big") for cookie in (0x6B6E6F74, 0x6B6E7072)
         }
         left = crowded.contents.copy()

@@ -117,6 +117,7 @@ def test_what_was_found_stays_mended(options: str) -> None:
     "options",
     [
         "--seed 317 --runs 12",
+        "--seed 317 --runs 8 --with-ryu",
         "--seed 330 --runs 4 --emulator",
         "--seed 340 --runs 6 --controllers 2",
         "--seed 2 --runs 2 --fabric torus,3,3",

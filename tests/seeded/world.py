@@ -53,6 +53,8 @@ class Setting:
     """Whether links are emulated, and switches are processes of Open vSwitch."""
     judged: bool = True
     """Whether invariants are judged."""
+    with_ryu: bool = False
+    """Whether controllers are applications of Ryu."""
 
     @property
     def command(self) -> str:
@@ -61,6 +63,7 @@ class Setting:
         words += [f"--controllers {self.controllers}"] if self.controllers > 1 else []
         words += [f"--options '{self.options}'"] if self.options else []
         words += ["--emulator"] if self.emulator else []
+        words += ["--with-ryu"] if self.with_ryu else []
         return " ".join([*words, *([] if self.judged else ["--no-invariants"])])
 
     @property

@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +19,9 @@ from typing import IO, Any, Self
 
 from knotless.topologies import Fabric, Host, Link
 from tests.support import REPOSITORY
+from tests.support.controller_programs import controller_command
 from tests.support.waiting import HANG_S, until
 
-RYU_MANAGER = Path(sys.executable).with_name("ryu-manager")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
@@ -205,13 +204,12 @@ class BareFabric:
 
     # --- the controller ----------------------------------------------------------------------
 
-    def start_controller(self, config: str, app: str = "controller/app.py") -> None:
-        """Start ``ryu-manager`` with ``config`` (YAML)."""
+    def start_controller(self, config: str, app: str | None = None) -> None:
+        """Start a controller with ``config`` (YAML), by ``ryu-manager`` if it is an application."""
         path = self.directory / "knotless.yaml"
         path.write_text(config)
-        self.controller = self._spawn(
-            [str(RYU_MANAGER), app], "controller", KNOTLESS_CONFIG=str(path)
-        )
+        command = controller_command(applications=None if app is None else (app,))
+        self.controller = self._spawn(command, "controller", KNOTLESS_CONFIG=str(path))
 
     def kill_controller(self) -> None:
         """Kill the controller."""

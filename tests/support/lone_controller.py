@@ -16,8 +16,7 @@ from urllib.request import urlopen
 import psutil
 
 from knotless.base.ports import free_port
-from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.controller_programs import controller_command
 from tests.support.waiting import HANG_S, until
 
 
@@ -60,20 +59,25 @@ class LoneController:
 
 @contextmanager
 def lone_controller(
-    directory: Path, config: str, *flags: str, token: bool = False
+    directory: Path,
+    config: str,
+    *,
+    token: bool = False,
+    tls: tuple[Path, Path, Path] | None = None,
+    applications: tuple[str, ...] | None = None,
 ) -> Iterator[LoneController]:
-    """Run a controller with this configuration (YAML, without ``rest``) and these options.
+    """Run a controller with this configuration (YAML, without ``rest``) and files for TLS.
 
-    With ``token`` it has a file of a token, and can be changed over HTTP.
+    ``applications`` are those of Ryu, which then runs it. With ``token`` it has a file of a token,
+    and can be changed over HTTP.
     """
     openflow, rest = free_port(), free_port()
     file = directory / "lab.yaml"
     token_file = ", token_file: token" if token else ""
     file.write_text(f"{config}\nrest: {{port: {rest}{token_file}}}\n")
-    ports = (f"--ofp-{kind}-listen-port={openflow}" for kind in ("tcp", "ssl"))
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(
-            [RYU_MANAGER, *ports, *flags, REPOSITORY / "controller/app.py"],
+            controller_command(openflow, tls=tls, applications=applications),
             cwd=directory,
             env={**os.environ, "KNOTLESS_CONFIG": str(file)},
             stdout=log,

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
-
-from ryu.controller.handler import DEAD_DISPATCHER
 
 from knotless.controller import runtime
 from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
@@ -28,7 +25,7 @@ from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules, ToGroup
 
 TIMING = Timing(lambda call, *task: call(*task), counters_interval_s=0, retry_s=0, keep_after_s=0)
 REFUSAL = "OFPFMFC_TABLE_FULL"
-UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
+UP, DOWN = True, False
 
 
 class ModelSwitch:
@@ -79,8 +76,8 @@ def groups_of(rule: Rule) -> frozenset[int]:
 class ModelSession:
     """A connection; each of its methods takes a random number of turns, or finds it ended."""
 
-    def __init__(self, datapath: Any) -> None:
-        self.datapath = datapath
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
         self.lock = runtime.Lock()
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
@@ -91,19 +88,19 @@ class ModelSession:
         self.gone = False
 
     def wait(self) -> None:
-        for _ in range(self.datapath.rng.randrange(4)):
+        for _ in range(self.connection.rng.randrange(4)):
             runtime.sleep(0)
-        if self.gone or self.datapath.state == DEAD_DISPATCHER:
+        if self.gone or not self.connection.is_open:
             raise SwitchGoneError("the connection is over")
 
     def rules(self) -> list[FoundRule]:
         self.wait()
-        held = self.datapath.switch.rules
+        held = self.connection.switch.rules
         rules = [
             FoundRule(r.table, r.priority, r.match, r.cookie, r, groups_of(r))
             for r in held.values()
         ]
-        unreadable = self.datapath.switch.unreadable
+        unreadable = self.connection.switch.unreadable
         rules = [
             replace(r, rule=None)
             if r.cookie in unreadable or any(f.name.startswith(OTHER_FIELD) for f in r.match)
@@ -118,21 +115,21 @@ class ModelSession:
 
     def groups(self) -> list[FoundGroup]:
         self.wait()
-        held = self.datapath.switch.groups
+        held = self.connection.switch.groups
         return [FoundGroup(number, group) for number, group in held.items()]
 
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
         refused = self.refused(changes)
         for change in changes:
-            if self.datapath.rng.random() < 0.1:
+            if self.connection.rng.random() < 0.1:
                 self.wait()
             if (change, REFUSAL) not in refused:
-                self.datapath.switch.apply(change)
+                self.connection.switch.apply(change)
         self.wait()
         return refused
 
     def refused(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
-        return [(change, REFUSAL) for change in changes if self.datapath.switch.refuses(change)]
+        return [(change, REFUSAL) for change in changes if self.connection.switch.refuses(change)]
 
     def change_at_once(
         self, steps: Iterable[tuple[Change, ...]]
@@ -141,13 +138,13 @@ class ModelSession:
         self.wait()
         refused = self.refused(together)
         for change in together if not refused else ():
-            self.datapath.switch.apply(change)
+            self.connection.switch.apply(change)
         self.wait()
         return refused
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         self.wait()
-        switch = self.datapath.switch
+        switch = self.connection.switch
         return {port: switch.counters.get(port, (0, 0)) for port in switch.ports}
 
     def answers(self, _timeout_s: float) -> bool:

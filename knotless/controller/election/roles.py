@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.controller import runtime
 from knotless.controller.election.election import Election, Request, Role
 from knotless.controller.observed import Observed
+from knotless.controller.openflow import constants as ofp
+from knotless.controller.openflow.messages import role_request
+from knotless.controller.openflow.records import RoleReply
+from knotless.controller.openflow.replies import Refusal
 from knotless.controller.openflow.session import Session, SwitchGoneError
 
-_BODY = struct.Struct(ofp.OFP_ROLE_REQUEST_PACK_STR)
 _NO_GENERATION = (1 << 64) - 1
 """Reported by a switch that has had no master."""
 _CODES: Mapping[Role | None, int] = {
@@ -76,13 +75,13 @@ class Roles:
         """Forget a connection."""
         self.election.disconnected(dpid)
 
-    def answered(self, dpid: int, message: Any) -> None:
+    def answered(self, dpid: int, reply: RoleReply) -> None:
         """Take the answer to a role request."""
-        role = _ROLES.get(message.role)
+        role = _ROLES.get(reply.role)
         if role is None:
             return
         was_master = self.election.is_master(dpid)
-        generation = None if message.generation_id == _NO_GENERATION else message.generation_id
+        generation = None if reply.generation_id == _NO_GENERATION else reply.generation_id
         now_s = runtime.now_s()
         self._send(self.election.answered(dpid, role, generation, now_s))
         self._send(self.election.settle(now_s, self.dead))
@@ -90,12 +89,10 @@ class Roles:
         if self._is_active and self.election.is_master(dpid) and not was_master:
             self._serve(dpid)
 
-    def refused(self, dpid: int, message: Any) -> None:
+    def refused(self, dpid: int, refusal: Refusal) -> None:
         """Take an error message: of a role request, or of a change by one who is not master."""
-        if message.type == ofp.OFPET_ROLE_REQUEST_FAILED or (message.type, message.code) == (
-            ofp.OFPET_BAD_REQUEST,
-            ofp.OFPBRC_IS_SLAVE,
-        ):
+        is_slave = (refusal.kind, refusal.code) == (ofp.OFPET_BAD_REQUEST, ofp.OFPBRC_IS_SLAVE)
+        if is_slave or refusal.kind == ofp.OFPET_ROLE_REQUEST_FAILED:
             self.election.refused(dpid, runtime.now_s())
         self._follow()
 
@@ -150,8 +147,7 @@ class Roles:
 
     def _send_one(self, session: Session, request: Request) -> None:
         try:
-            body = _BODY.pack(_CODES[request.role], request.generation)
-            session.send_message(ofp.OFPT_ROLE_REQUEST, body)
+            session.send(role_request(_CODES[request.role], request.generation))
         except SwitchGoneError:
             pass
         finally:

@@ -179,7 +179,7 @@ class Takeover:
                 if number == self.number:
                     session.contents = contents
             except SwitchGoneError:
-                session.datapath.close()
+                session.connection.close()
             finally:
                 self._reading.discard(session)
                 self.wake()

@@ -1,8 +1,8 @@
 """Match fields, actions and instructions of OpenFlow 1.3: written, checked and read by one table.
 
-The tables of this module have the size and the layout of each kind of element, from Ryu's
-constants. ``emit_*`` return the bytes of values of :mod:`knotless.forwarding.openflow.rules`;
-``parse_*`` accept bytes of a switch if they are well formed, and return their values.
+The tables of this module have the size and the layout of each kind of element. ``emit_*`` return
+the bytes of values of :mod:`knotless.forwarding.openflow.rules`; ``parse_*`` accept bytes of a
+switch if they are well formed, and return their values.
 
 References
 ----------
@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import NamedTuple
 
-from ryu.ofproto import ofproto_v1_3 as ofp
-
+from knotless.controller.openflow import constants as ofp
 from knotless.controller.reconcile import OTHER_FIELD
 from knotless.forwarding.openflow.rules import (
     Action,
@@ -76,26 +75,22 @@ class ActionType(NamedTuple):
     read: Callable[..., Action | None] = lambda *_values: None
 
 
-def _field_type(name: str, number: int, size: int) -> FieldType:
-    all_bits = (1 << _NARROW.get(name, 8 * size)) - 1
+def _field_type(number: int, name: str, size: int) -> FieldType:
+    all_bits = (1 << ofp.OXM_BITS.get(name, 8 * size)) - 1
     return FieldType(number, name, size, all_bits, _OXM.pack(_BASIC, number << 1, size))
 
 
-_NARROW = {"vlan_vid": 13, "vlan_pcp": 3, "ip_dscp": 6, "ip_ecn": 2, "mpls_tc": 3}
-"""The bits of fields that do not fill their bytes."""
 FIELDS = {
-    field.name: _field_type(field.name, field.oxm_type & 0x7F, field.type.size)
-    for field in ofp.oxm_types
-    if field.oxm_type >> 7 == _BASIC
+    name: _field_type(number, name, size) for number, (name, size) in enumerate(ofp.OXM_FIELDS)
 }
 """Every field of OpenFlow's own class, by its name."""
 _NUMBERED = {field.number: field for field in FIELDS.values()}
 
-_NO_VALUES = Struct(ofp.OFP_ACTION_HEADER_PACK_STR)
-_OUTPUT = Struct(ofp.OFP_ACTION_OUTPUT_PACK_STR)
-_GROUP = Struct(ofp.OFP_ACTION_GROUP_PACK_STR)
-_ETHER_TYPE = Struct(ofp.OFP_ACTION_PUSH_PACK_STR)
-_TTL = Struct(ofp.OFP_ACTION_NW_TTL_PACK_STR)
+_NO_VALUES = Struct("!HH4x")
+_OUTPUT = Struct("!HHIH6x")
+_GROUP = Struct("!HHI")
+_ETHER_TYPE = Struct("!HHH2x")
+_TTL = Struct("!HHB3x")
 ACTIONS = {
     ofp.OFPAT_OUTPUT: ActionType(_OUTPUT, lambda port, _max_bytes: Output(port)),
     ofp.OFPAT_COPY_TTL_OUT: ActionType(_NO_VALUES),
@@ -108,7 +103,7 @@ ACTIONS = {
     ofp.OFPAT_POP_VLAN: ActionType(_NO_VALUES, PopVlan),
     ofp.OFPAT_PUSH_MPLS: ActionType(_ETHER_TYPE),
     ofp.OFPAT_POP_MPLS: ActionType(_ETHER_TYPE),
-    ofp.OFPAT_SET_QUEUE: ActionType(Struct(ofp.OFP_ACTION_SET_QUEUE_PACK_STR)),
+    ofp.OFPAT_SET_QUEUE: ActionType(Struct("!HHI")),
     ofp.OFPAT_GROUP: ActionType(_GROUP, ToGroup),
     ofp.OFPAT_SET_NW_TTL: ActionType(_TTL),
     ofp.OFPAT_DEC_NW_TTL: ActionType(_NO_VALUES),
@@ -122,15 +117,15 @@ _NX_MEMBER = Struct("!H")
 _NICIRA, _REG_MOVE, _BUNDLE_LOAD = 0x2320, 6, 13
 _HIGHEST_SCORE, _OF_ETH_SRC, _OFPORTS, _LOW_16_BITS = 1, 0, 2, 15
 """Arguments of bundle_load: algorithm hrw, hashed field, type of the members, bits written."""
-_GOTO = Struct(ofp.OFP_INSTRUCTION_GOTO_TABLE_PACK_STR)
-_METADATA = Struct(ofp.OFP_INSTRUCTION_WRITE_METADATA_PACK_STR)
+_GOTO = Struct("!HHB3x")
+_METADATA = Struct("!HH4xQQ")
 INSTRUCTIONS = {
     ofp.OFPIT_GOTO_TABLE: _GOTO,
     ofp.OFPIT_WRITE_METADATA: _METADATA,
-    ofp.OFPIT_METER: Struct(ofp.OFP_INSTRUCTION_METER_PACK_STR),
+    ofp.OFPIT_METER: Struct("!HHI"),
 }
 """Every instruction of fixed size."""
-_ACTION_LIST = Struct(ofp.OFP_INSTRUCTION_ACTIONS_PACK_STR)
+_ACTION_LIST = Struct("!HH4x")
 _ACTION_LISTS = (ofp.OFPIT_WRITE_ACTIONS, ofp.OFPIT_APPLY_ACTIONS, ofp.OFPIT_CLEAR_ACTIONS)
 """The instructions that enclose actions, and what these begin with."""
 

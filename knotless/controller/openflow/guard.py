@@ -1,30 +1,20 @@
-"""The guard of one connection to a switch: nothing reaches Ryu that could harm the controller.
+"""The guard of one connection to a switch: nothing passes that could harm the controller.
 
 A guard is pure: it is given the bytes that were received and sent, and the time, and returns the
 messages that may pass. What it refuses ends the connection, but for packets, echoes and reports of
-removed rules beyond their rate, which are dropped and counted. Packets that rules of probes have
-sent do not pass either: they are kept for whoever sends probes. There are thousands a second, and
-parsing them is most of what Ryu would do.
+removed rules beyond their rate, which are dropped and counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from struct import Struct
-
-from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.base.token_bucket import TokenBucket
-from knotless.controller.openflow import messages
+from knotless.controller.openflow import constants as ofp
+from knotless.controller.openflow.checks import check, is_role_status
 from knotless.controller.openflow.elements import WireError
-from knotless.controller.reconcile import PROBE_COOKIE
-
-_HEADER = Struct(ofp.OFP_HEADER_PACK_STR)
-_FLAGS = Struct("!H")
-_DPID = Struct("!Q")
-_COOKIE = Struct("!Q")
-_COOKIE_AT = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE - _COOKIE.size
-"""Offset in a packet-in of the cookie of the rule that sent it."""
+from knotless.controller.openflow.records import HEADER
+from knotless.controller.openflow.replies import has_more
 
 
 @dataclass(frozen=True)
@@ -34,8 +24,7 @@ class Limits:
     handshake_s: float = 10.0
     """Time from the connection to the features reply."""
     reply_bytes: int = 2 << 20
-    """Size of one multipart reply, all its parts together: about 15,000 rules of ours. Ryu needs
-    some thirty times as much memory for them."""
+    """Size of one multipart reply, all its parts together: about 15,000 rules of ours."""
     unasked_per_s: float = 1000.0
     """Packets and echo requests over a long time; the same for all else that nobody asked for."""
     unasked_burst: float = 2000.0
@@ -50,10 +39,6 @@ class Guard:
     connected_s: float
     dropped: int = 0
     """Packets, echoes and reports of removed rules beyond the rate."""
-    dpid: int | None = None
-    """As whom the switch has introduced itself."""
-    probes: list[bytes] = field(default_factory=list)
-    """Packet-ins of rules of probes, in order; whoever reads them clears the list."""
     _received: bytearray = field(default_factory=bytearray)
     _sending: bytearray = field(default_factory=bytearray)
     _greeted: bool = False
@@ -77,16 +62,16 @@ class Guard:
     def sent(self, data: bytes) -> None:
         """Note what is sent to the switch: it may answer that, and nothing else."""
         self._sending += data
-        while len(self._sending) >= _HEADER.size:
-            _, kind, length, transaction = _HEADER.unpack_from(self._sending)
+        while len(self._sending) >= HEADER.size:
+            _, kind, length, transaction = HEADER.read(self._sending)
             if len(self._sending) < length:
                 break
             if kind == ofp.OFPT_MULTIPART_REQUEST:
                 self._replies.setdefault(transaction, 0)
             self._sent += 1
-            del self._sending[: max(length, _HEADER.size)]
+            del self._sending[: max(length, HEADER.size)]
 
-    def received(self, data: bytes, now_s: float) -> bytes:
+    def received(self, data: bytes, now_s: float) -> list[bytes]:
         """Return the messages that are complete with ``data`` and may pass.
 
         Raises
@@ -97,27 +82,27 @@ class Guard:
 
         """
         self._received += data
-        passed = bytearray()
+        passed = list[bytes]()
         offset = 0
-        while len(self._received) - offset >= _HEADER.size:
-            _, kind, length, transaction = _HEADER.unpack_from(self._received, offset)
-            if length < _HEADER.size:
+        while len(self._received) - offset >= HEADER.size:
+            _, kind, length, transaction = HEADER.read(self._received, offset)
+            if length < HEADER.size:
                 raise WireError(f"message of type {kind} with length {length}")
             if len(self._received) - offset < length:
                 break
             message = self._received[offset : offset + length]
             offset += length
-            messages.check(message)
+            check(message)
             if self._may_pass(kind, transaction, message, now_s):
-                passed += message
+                passed.append(bytes(message))
         del self._received[:offset]
         self.check_handshake(now_s)
-        return bytes(passed)
+        return passed
 
     def _may_pass(self, kind: int, transaction: int, message: bytearray, now_s: float) -> bool:
         if kind == ofp.OFPT_MULTIPART_REPLY:
             self._count_reply(transaction, message)
-        elif messages.is_role_status(message):
+        elif is_role_status(message):
             # A role request will be refused, which says the same; Ryu does not know this message.
             if not self._notices.take(now_s):
                 raise WireError("role reports above the allowed rate")
@@ -125,7 +110,6 @@ class Guard:
         elif kind in _ANSWERS:
             if kind == ofp.OFPT_FEATURES_REPLY:
                 self._greeted = True
-                (self.dpid,) = _DPID.unpack_from(message, _HEADER.size)
             self._sent -= 1
             if self._sent < 0:
                 raise WireError("more answers than messages that it was sent")
@@ -133,11 +117,6 @@ class Guard:
             if not self._packets.take(now_s):
                 self.dropped += 1
                 return False
-            if kind == ofp.OFPT_PACKET_IN:
-                (cookie,) = _COOKIE.unpack_from(message, _COOKIE_AT)
-                if cookie == PROBE_COOKIE:
-                    self.probes.append(bytes(message))
-                    return False
         elif not self._notices.take(now_s):
             raise WireError(f"messages of type {kind} above the allowed rate")
         return True
@@ -149,8 +128,7 @@ class Guard:
         if size > self.limits.reply_bytes:
             raise WireError(f"multipart reply of more than {self.limits.reply_bytes} bytes")
         self._replies[transaction] = size
-        (flags,) = _FLAGS.unpack_from(message, _HEADER.size + 2)
-        if not flags & ofp.OFPMPF_REPLY_MORE:
+        if not has_more(message):
             del self._replies[transaction]
 
 

@@ -1,7 +1,7 @@
 """Connected switches: reading their entries, changing them, and collecting their errors.
 
-A session's methods block until the switch replies, each in the green thread of that switch. The
-event handlers of :mod:`knotless.controller.app` pass received messages to :meth:`Session.deliver`.
+A session's methods block until the switch replies, each in the green thread of that switch. Its
+connection passes received messages to :meth:`Session.deliver`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
-
-from ryu.controller.handler import DEAD_DISPATCHER
-from ryu.ofproto import ofproto_parser
-from ryu.ofproto import ofproto_v1_3 as ofp
-from ryu.ofproto import ofproto_v1_3_parser as parser
+from typing import NamedTuple
 
 from knotless.controller import runtime
 from knotless.controller.observed import (
@@ -25,7 +20,28 @@ from knotless.controller.observed import (
     ObservedSwitch,
     Port,
 )
-from knotless.controller.openflow import messages
+from knotless.controller.openflow import constants as ofp
+from knotless.controller.openflow.connection import Connection
+from knotless.controller.openflow.messages import (
+    BARRIER_REQUEST,
+    ECHO_REQUEST,
+    GROUP_DESC_REQUEST,
+    PORT_STATS_REQUEST,
+    Request,
+    bundle,
+    encode,
+    flow_request,
+)
+from knotless.controller.openflow.records import AGGREGATE_STATS, ENTRIES, HEADER, RoleReply
+from knotless.controller.openflow.replies import (
+    Refusal,
+    entries,
+    has_more,
+    packet_count,
+    port_stats,
+    read_group,
+    read_rule,
+)
 from knotless.controller.reconcile import PROBE_COOKIE, Change, FoundGroup, FoundRule
 from knotless.forwarding.openflow.rules import ADMISSION, COOKIE, Rule, SwitchRules
 
@@ -37,12 +53,9 @@ _ALIVE_S = 2.0
 MAX_FOREIGN = 1000
 """Rules of others that are read from a switch; if there are more, they are only counted."""
 _OWN = (COOKIE, PROBE_COOKIE)
-_ALL_COOKIE = 0xFFFFFFFFFFFFFFFF
 _AT_ONCE = 500
 """Rules that are read before others are served."""
 _WRITE_BYTES = 1 << 16
-_PACKET_OUT = bytes([ofp.OFPT_PACKET_OUT])
-_EXPERIMENTER = bytes([ofp.OFPT_EXPERIMENTER])
 _NO_BUNDLES = {
     (ofp.OFPET_BAD_REQUEST, code)
     for code in (ofp.OFPBRC_BAD_TYPE, ofp.OFPBRC_BAD_EXPERIMENTER, ofp.OFPBRC_BAD_EXP_TYPE)
@@ -76,7 +89,7 @@ class Session:
 
     Attributes
     ----------
-    datapath : Ryu's.
+    connection : how it is reached.
     lock : held by the thread that changes the switch's rules.
     held : the rules that the switch has confirmed; None: they are not known.
     contents : what was read for a takeover, until it is compared.
@@ -88,8 +101,8 @@ class Session:
 
     """
 
-    def __init__(self, datapath: Any) -> None:
-        self.datapath = datapath
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         self.lock = runtime.Lock()
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
@@ -98,7 +111,7 @@ class Session:
         self.first_probe: int | None = None
         self.awaited = set[str]()
         self.is_being_read = False
-        self._replies: dict[int, runtime.Queue] = {}
+        self._awaited: dict[int, tuple[Request, runtime.Queue]] = {}
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []
         self._gone = False
@@ -107,41 +120,36 @@ class Session:
 
     # --- called by the event handlers --------------------------------------------------------
 
-    def deliver(self, message: Any) -> None:
-        """Pass a reply to the caller that waits for it; unexpected replies are dropped."""
-        queue = self._replies.get(message.xid)
-        if queue is not None:
-            queue.put(message)
+    def deliver(self, message: bytes) -> bool:
+        """Pass a reply to the caller that waits for it; return whether any does."""
+        awaited = self._awaited.get(HEADER.read(message).xid)
+        if awaited is None or not awaited[0].is_answered_by(message):
+            return False
+        awaited[1].put(message)
+        return True
 
-    def refuse(self, message: Any) -> None:
+    def refuse(self, refusal: Refusal) -> None:
         """Record an error message, with the change that caused it."""
-        xid = message.xid
-        if message.data[1:2] == _PACKET_OUT:
+        if refusal.request == ofp.OFPT_PACKET_OUT:
             return  # a probe is sent again
-        if len(message.data) >= ofp.OFP_HEADER_SIZE:
-            # The header of the failed request, in case the error itself has another id.
-            xid = ofproto_parser.header(message.data)[3]
-        if message.data[1:2] == _EXPERIMENTER and (message.type, message.code) in _NO_BUNDLES:
+        error = (refusal.kind, refusal.code)
+        if refusal.request == ofp.OFPT_EXPERIMENTER and error in _NO_BUNDLES:
             self._lacks_bundles = True
-        if message.type == ofp.OFPET_EXPERIMENTER:  # such as that a bundle has failed
-            reason = f"error {message.exp_type} of experimenter {message.experimenter:#x}"
-        else:
-            reason = ofp.ofp_error_code_to_str(message.type, message.code)
-        self._refused.append((self._sent.get(xid), reason))
-        if xid in self._replies:
-            self._replies[xid].put(None)
+        self._refused.append((self._sent.get(refusal.xid), refusal.reason))
+        if refusal.xid in self._awaited:
+            self._awaited[refusal.xid][1].put(None)
 
     def end(self) -> None:
         """Report the end of the connection to all waiting callers."""
         self._gone = True
-        for queue in self._replies.values():
+        for _, queue in self._awaited.values():
             queue.put(None)
 
     # --- called in the switch's own green thread ---------------------------------------------
 
     def rules(self) -> list[FoundRule]:
         """Return every rule that the switch holds, of all tables."""
-        return [messages.read_rule(entry) for entry in self._entries()]
+        return [read_rule(entry) for entry in self._entries()]
 
     def read(self) -> SwitchContents:
         """Return what the switch holds.
@@ -150,50 +158,37 @@ class Session:
         would keep other switches waiting.
         """
         count, unread = self._count(), 0
-        entries: list[Any] | None = None
+        held: list[bytes] | None = None
         if count > MAX_FOREIGN:
-            entries = [entry for own in _OWN for entry in self._entries(own)]
-            unread = max(0, count - len(entries))
-        if entries is None or 0 < unread <= MAX_FOREIGN:
-            entries, unread = list(self._entries()) if count else [], 0
+            held = [entry for own in _OWN for entry in self._entries(own)]
+            unread = max(0, count - len(held))
+        if held is None or 0 < unread <= MAX_FOREIGN:
+            held, unread = list(self._entries()) if count else [], 0
         rules = list[FoundRule]()
-        for entry in entries:
-            rules.append(messages.read_rule(entry))
+        for entry in held:
+            rules.append(read_rule(entry))
             if len(rules) % _AT_ONCE == 0:
                 runtime.sleep(0)
         counted = [
-            (rule.match, entry.packet_count)
-            for rule, entry in zip(rules, entries, strict=True)
+            (rule.match, packet_count(entry))
+            for rule, entry in zip(rules, held, strict=True)
             if rule.table == ADMISSION and rule.is_ours
         ]
         return SwitchContents(rules, self.groups(), unread, AdmissionCounters.counted(counted))
 
     def _count(self) -> int:
-        request = parser.OFPAggregateStatsRequest(
-            self.datapath, 0, ofp.OFPTT_ALL, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
-        )
-        for reply in self._replies_to(request, REPLY_TIMEOUT_S):
-            return int(reply.body.flow_count)
-        raise AssertionError("a request without replies raises SwitchGoneError")
+        reply = self._reply_to(flow_request(ofp.OFPMP_AGGREGATE), REPLY_TIMEOUT_S)
+        return AGGREGATE_STATS.read(reply, ENTRIES).flow_count
 
-    def _entries(self, cookie: int | None = None) -> Iterator[Any]:
+    def _entries(self, cookie: int | None = None) -> Iterator[bytes]:
         """Yield the entries of all rules, or of those with a cookie."""
-        of_cookie = (0, 0) if cookie is None else (cookie, _ALL_COOKIE)
-        request = parser.OFPFlowStatsRequest(
-            self.datapath,
-            0,
-            ofp.OFPTT_ALL,
-            ofp.OFPP_ANY,
-            ofp.OFPG_ANY,
-            *of_cookie,
-            parser.OFPMatch(),
-        )
-        return self._ask(request)
+        for reply in self._replies_to(flow_request(ofp.OFPMP_FLOW, cookie), REPLY_TIMEOUT_S):
+            yield from entries(reply)
 
     def groups(self) -> list[FoundGroup]:
         """Return every group that the switch holds."""
-        request = parser.OFPGroupDescStatsRequest(self.datapath, 0)
-        return [messages.read_group(entry) for entry in self._ask(request)]
+        replies = self._replies_to(GROUP_DESC_REQUEST, REPLY_TIMEOUT_S)
+        return [read_group(entry) for reply in replies for entry in entries(reply)]
 
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
         """Apply ``changes`` and wait for the barrier; return those that the switch refused.
@@ -225,13 +220,13 @@ class Session:
         parts = list(self._messages(change for step in steps for change in step))
         if parts and not self._lacks_bundles:
             self._bundles += 1
-            ids = [self._transaction() for _ in range(2)]
-            bundle = messages.bundle(self._bundles, parts, ids)
-            for start in range(0, len(bundle), _WRITE_BYTES):
-                self._send(bytearray(bundle[start : start + _WRITE_BYTES]))
+            ids = [self.connection.next_transaction() for _ in range(2)]
+            data = bundle(self._bundles, parts, ids)
+            for start in range(0, len(data), _WRITE_BYTES):
+                self._send(data[start : start + _WRITE_BYTES])
             self.barrier()
             if self._lacks_bundles:
-                _LOG.warning("dpid %s takes no bundles: it changes in steps", self.datapath.id)
+                _LOG.warning("dpid %s takes no bundles: it changes in steps", self.connection.dpid)
         self._sent.clear()
         if self._lacks_bundles:
             return [refused for step in steps for refused in self.change(step)]
@@ -241,44 +236,39 @@ class Session:
     def _messages(self, changes: Iterable[Change]) -> Iterator[bytes]:
         """Yield the messages of changes; errors about them are known by their transactions."""
         for change in changes:
-            transaction = self._transaction()
+            transaction = self.connection.next_transaction()
             self._sent[transaction] = change
-            yield messages.encode(change, transaction)
+            yield encode(change, transaction)
 
     def send_probe(self, message: bytes) -> bool:
         """Send a probe, unless so much waits to be sent that it would be late; never block."""
-        waiting = self.datapath.send_q  # None once the connection is over
-        return waiting is not None and not waiting.full() and bool(self.datapath.send(message))
-
-    def _transaction(self) -> int:
-        """Return a new transaction id; Ryu gives them to messages only: to any."""
-        number: int = self.datapath.set_xid(parser.OFPHello(self.datapath))
-        return number
+        return not self.connection.is_full and self.connection.send(message)
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         """Return the frames received and sent by each port."""
-        request = parser.OFPPortStatsRequest(self.datapath, 0, ofp.OFPP_ANY)
-        replies = self._ask(request, COUNTERS_TIMEOUT_S)
-        return {port.port_no: (port.rx_packets, port.tx_packets) for port in replies}
+        replies = self._replies_to(PORT_STATS_REQUEST, COUNTERS_TIMEOUT_S)
+        return {
+            port.port_no: (port.rx_packets, port.tx_packets)
+            for reply in replies
+            for port in port_stats(reply)
+        }
 
-    def send_message(self, kind: int, body: bytes) -> None:
-        """Send one message with this body; raises SwitchGoneError if the connection is over."""
-        self._send(bytearray(messages.encode_message(kind, self._transaction(), body)))
+    def send(self, request: Request) -> None:
+        """Send one message; raises SwitchGoneError if the connection is over."""
+        self._send(request.encode(self.connection.next_transaction()))
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""
-        for _ in self._replies_to(parser.OFPBarrierRequest(self.datapath), timeout_s):
-            return
+        self._reply_to(BARRIER_REQUEST, timeout_s)
 
     def echo(self, timeout_s: float) -> None:
         """Wait for the answer to an echo request; raises SwitchGoneError."""
-        for _ in self._replies_to(parser.OFPEchoRequest(self.datapath, b""), timeout_s):
-            return
+        self._reply_to(ECHO_REQUEST, timeout_s)
 
     @property
     def dropped(self) -> int:
         """The messages of the switch that the guard of the connection has dropped so far."""
-        return int(self.datapath.socket.dropped)
+        return self.connection.dropped
 
     def answers(self, timeout_s: float) -> bool:
         """Tell whether the switch still answers."""
@@ -288,98 +278,97 @@ class Session:
             return False
         return True
 
-    def _ask(self, request: Any, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
+    def _reply_to(self, request: Request, timeout_s: float) -> bytes:
+        """Return the reply, or its first part; raises SwitchGoneError if there is none."""
         for reply in self._replies_to(request, timeout_s):
-            yield from reply.body
-            if not reply.flags & ofp.OFPMPF_REPLY_MORE:
-                return
+            return reply
+        raise AssertionError("a request without replies raises SwitchGoneError")
 
-    def _replies_to(self, request: Any, timeout_s: float) -> Iterator[Any]:
+    def _replies_to(self, request: Request, timeout_s: float) -> Iterator[bytes]:
+        """Yield all parts of the reply; raises SwitchGoneError if the next one does not come."""
         if self._gone:
             raise SwitchGoneError("the connection is over")
-        xid = self.datapath.set_xid(request)
-        queue = self._replies[xid] = runtime.Queue()
+        transaction, queue = self.connection.next_transaction(), runtime.Queue()
+        self._awaited[transaction] = (request, queue)
         try:
-            if not self.datapath.send_msg(request):
+            if not self.connection.send(request.encode(transaction)):
                 raise SwitchGoneError("the connection is over")
-            while True:
+            is_last = False
+            while not is_last:
                 reply = queue.get(timeout_s)
                 if reply is None:
                     raise SwitchGoneError("the connection is over")
+                is_last = reply[1] != ofp.OFPT_MULTIPART_REPLY or not has_more(reply)
                 yield reply
         except runtime.TimeLimitError:
             raise SwitchGoneError(f"no answer within {timeout_s:g} s") from None
         finally:
-            del self._replies[xid]
+            del self._awaited[transaction]
 
-    def _send(self, buffer: bytearray) -> None:
-        if buffer and not self.datapath.send(bytes(buffer)):
+    def _send(self, data: bytes | bytearray) -> None:
+        if data and not self.connection.send(bytes(data)):
             raise SwitchGoneError("the connection is over")
         # Yield to the other switches, and to this one's echo requests.
         runtime.sleep(0)
 
 
-def ports_of(datapath: Any) -> dict[int, bool]:
-    """Return for each port of a Ryu datapath whether it is switched on and has a carrier."""
-    return {
-        number: not (port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN)
-        for number, port in datapath.ports.items()
-    }
-
-
 class SwitchEvents(ABC):
     """Takes the events of switches of a fabric, or of one that is being learned; returns at once.
 
-    ``make_session`` makes the session of a Ryu datapath, ``threads`` are those of the controller.
+    ``make_session`` makes the session of a connection, ``threads`` are those of the controller.
     ``sessions`` are those of all connected switches, by dpid.
     """
 
-    def __init__(self, make_session: Callable[[Any], Session], threads: runtime.Threads) -> None:
+    def __init__(
+        self, make_session: Callable[[Connection], Session], threads: runtime.Threads
+    ) -> None:
         self._make_session, self._threads = make_session, threads
         self.sessions: dict[int, Session] = {}
 
-    def connected(self, datapath: Any) -> None:
+    # --- see connection.ConnectionEvents -----------------------------------------------------
+
+    def connected(self, connection: Connection) -> None:
         """Serve a switch that has reported its ports."""
-        self._threads.spawn(self._take_place, self._make_session(datapath))
+        self._threads.spawn(self._take_place, self._make_session(connection))
 
     @abstractmethod
-    def disconnected(self, datapath: Any) -> None:
+    def disconnected(self, connection: Connection) -> None:
         """Forget a connection; the switch keeps its rules."""
 
     @abstractmethod
-    def ports_changed(self, datapath: Any) -> None:
+    def ports_changed(self, connection: Connection) -> None:
         """Record the ports of a switch as they are now."""
 
     @abstractmethod
     def packet_in(self, dpid: int, message: bytes) -> None:
-        """Take a packet-in of a rule of probes, which Ryu has not parsed."""
+        """Take a packet-in of a rule of probes."""
 
     @abstractmethod
-    def rules_removed(self, message: Any) -> None:
+    def rules_removed(self, connection: Connection) -> None:
         """Take the report of a switch that a rule was removed."""
 
     @abstractmethod
-    def role_answered(self, message: Any) -> None:
+    def role_answered(self, connection: Connection, role: RoleReply) -> None:
         """Take the answer to a role request."""
 
-    def deliver(self, message: Any) -> None:
-        """Pass a reply to the session that waits for it."""
-        if session := self.current(message.datapath):
-            session.deliver(message)
+    def deliver(self, connection: Connection, message: bytes) -> bool:
+        """Pass a reply to the session that waits for it; return whether it does."""
+        session = self.current(connection)
+        return session is not None and session.deliver(message)
 
-    def refuse(self, message: Any) -> None:
+    def refuse(self, connection: Connection, refusal: Refusal) -> None:
         """Pass an error message to the session that caused it."""
-        if session := self.current(message.datapath):
-            session.refuse(message)
+        if session := self.current(connection):
+            session.refuse(refusal)
 
     def close(self) -> None:
         """End all that goes on; the switches keep their rules."""
         self._threads.close()
 
-    def current(self, datapath: Any) -> Session | None:
+    def current(self, connection: Connection) -> Session | None:
         """Return the session of a switch, if it is on this connection."""
-        session = self.sessions.get(datapath.id)
-        return session if session is not None and session.datapath is datapath else None
+        session = self.sessions.get(connection.dpid)
+        return session if session is not None and session.connection is connection else None
 
     def _take_place(self, session: Session) -> None:
         """Serve a switch, unless an older connection with its dpid stays.
@@ -387,18 +376,18 @@ class SwitchEvents(ABC):
         That makes way if it does not answer: the switch has lost it unnoticed. Else two switches
         have this dpid.
         """
-        datapath = session.datapath
-        while (older := self.sessions.get(datapath.id)) is not None:
+        connection = session.connection
+        while (older := self.sessions.get(connection.dpid)) is not None:
             if older.answers(_ALIVE_S):
-                if datapath.state == DEAD_DISPATCHER:
+                if not connection.is_open:
                     return  # meanwhile the switch has connected once more
                 if not self._supersedes(session, older):
-                    datapath.close()
+                    connection.close()
                     return
-            self.disconnected(older.datapath)
-            older.datapath.close()
-        if datapath.state != DEAD_DISPATCHER:
-            self.sessions[datapath.id] = session
+            self.disconnected(older.connection)
+            older.connection.close()
+        if connection.is_open:
+            self.sessions[connection.dpid] = session
             self._serve(session)
 
     @abstractmethod

@@ -10,17 +10,17 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 from knotless.base.errors import FabricError, KnotlessError
 from knotless.controller import runtime
-from knotless.controller.openflow.messages import read_packet_in
+from knotless.controller.openflow.connection import Connection
+from knotless.controller.openflow.records import RoleReply
+from knotless.controller.openflow.replies import read_packet_in
 from knotless.controller.openflow.session import (
     Connections,
     Session,
     SwitchEvents,
     SwitchGoneError,
-    ports_of,
 )
 from knotless.controller.probes.cables import PortId
 from knotless.controller.probes.discovery import Discovery
@@ -74,7 +74,7 @@ class Learner(SwitchEvents):
         discovery: Discovery,
         name: str,
         done: Callable[[Fabric], None],
-        make_session: Callable[[Any], Session] = Session,
+        make_session: Callable[[Connection], Session] = Session,
         interval_s: float = _INTERVAL_S,
     ) -> None:
         super().__init__(make_session, runtime.Threads())
@@ -90,28 +90,28 @@ class Learner(SwitchEvents):
         self._threads.spawn(self._run)
 
     @property
-    def datapaths(self) -> list[Any]:
+    def connections(self) -> list[Connection]:
         """The connections to switches."""
-        return [session.datapath for session in self.sessions.values()]
+        return [session.connection for session in self.sessions.values()]
 
     # --- see SwitchEvents --------------------------------------------------------------------
 
-    def disconnected(self, datapath: Any) -> None:
+    def disconnected(self, connection: Connection) -> None:
         """Forget a connection, and what the switch has shown."""
-        if (session := self.current(datapath)) is not None:
+        if (session := self.current(connection)) is not None:
             session.end()
-            del self.sessions[datapath.id]
-            self._discovery.disconnected(datapath.id)
+            del self.sessions[connection.dpid]
+            self._discovery.disconnected(connection.dpid)
 
-    def ports_changed(self, datapath: Any) -> None:
+    def ports_changed(self, connection: Connection) -> None:
         """Record the ports of a switch as they are now."""
-        if self.current(datapath) is not None:
-            self._discovery.see_ports(datapath.id, ports_of(datapath))
+        if self.current(connection) is not None:
+            self._discovery.see_ports(connection.dpid, dict(connection.ports))
 
-    def rules_removed(self, message: Any) -> None:
+    def rules_removed(self, connection: Connection) -> None:
         """Ignore a rule that was removed: nothing is installed yet."""
 
-    def role_answered(self, message: Any) -> None:
+    def role_answered(self, connection: Connection, role: RoleReply) -> None:
         """Ignore a role that nobody has asked for."""
 
     def packet_in(self, dpid: int, message: bytes) -> None:
@@ -123,20 +123,20 @@ class Learner(SwitchEvents):
     # --- inside ------------------------------------------------------------------------------
 
     def _serve(self, session: Session) -> None:
-        datapath = session.datapath
+        connection = session.connection
         try:
             held = held_probe_rules(session.rules())
         except SwitchGoneError:
-            datapath.close()
+            connection.close()
             return
-        if self.current(datapath) is session and self._discovery.see_ports(
-            datapath.id, ports_of(datapath)
+        if self.current(connection) is session and self._discovery.see_ports(
+            connection.dpid, dict(connection.ports)
         ):
             session.probe_rules = held
 
     def _supersedes(self, _new: Session, older: Session) -> bool:
         """Keep the first of two switches with a dpid: nothing tells which one is right."""
-        _LOG.warning("two switches have dpid %d: only the first is used", older.datapath.id)
+        _LOG.warning("two switches have dpid %d: only the first is used", older.connection.dpid)
         return False
 
     def _run(self) -> None:
@@ -299,7 +299,7 @@ class Explorer:
         observed, discovery = self._state.observed, self._discovery
         if discovery.base is not observed.fabric:
             discovery.use(observed.fabric)
-        ports_by_dpid = {dpid: ports_of(session.datapath) for dpid, session in undeclared.items()}
+        ports_by_dpid = {dpid: dict(each.connection.ports) for dpid, each in undeclared.items()}
         for switch in observed.switches.values():
             if switch.connected and switch.ports is not None:
                 others = switch.ports.keys() - switch.needs.keys()

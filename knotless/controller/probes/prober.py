@@ -23,7 +23,7 @@ from knotless.controller.observed import (
     ProbesGiven,
     port_text,
 )
-from knotless.controller.openflow.messages import read_packet_in
+from knotless.controller.openflow.replies import read_packet_in
 from knotless.controller.openflow.session import Connections, Session, SwitchGoneError
 from knotless.controller.probes.cables import Wiring
 from knotless.controller.probes.deaf import DEAF

@@ -153,6 +153,7 @@ def test_help_has_an_example(name: str) -> None:
 
 
 NOT_LOADED = {
+    "controller run --help": ["greenlet", "knotless.controller"],
     "topology ring,4": ["numpy.f2py", "rich", "yaml", "knotless.routing"],
     "plan ring,4 --engine updown": [
         *("rich", "yaml", "pydantic", "networkx", "knotless.base.switch_settings"),

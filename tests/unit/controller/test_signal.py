@@ -10,7 +10,7 @@ from tests.support.waiting import HANG_S
 # The log is told to end the process in the middle of a write, when no other may begin.
 INTERRUPTED = """
 import io, logging, os, signal
-from knotless.controller.app import leave
+from knotless.controller.process import leave
 
 class Log(io.RawIOBase):
     def writable(self):

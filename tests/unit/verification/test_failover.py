@@ -12,7 +12,9 @@ from knotless.base.errors import PlanError, RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
-from knotless.controller.openflow.messages import GroupEntry, encode, read_group
+from knotless.controller.openflow.messages import encode
+from knotless.controller.openflow.records import GROUP_DESC
+from knotless.controller.openflow.replies import read_group
 from knotless.controller.reconcile import FoundGroup, GroupChange
 from knotless.controller.updates.planning import Goal, UpdateTask, plan_update
 from knotless.forwarding.from_plan import state_of_plan
@@ -76,8 +78,8 @@ def test_groups_are_encoded_as_by_ryu_and_read_back(plan: Plan) -> None:
     for group in groups:
         for change in (GroupChange("add", group), GroupChange("delete", group)):
             assert encode(change, 7) == written_by_ryu(change, 7)
-        entry = GroupEntry.parser(group_entry(encode(GroupChange("add", group), 7)), 0)
-        assert entry.type == ofproto_v1_3.OFPGT_FF
+        entry = group_entry(encode(GroupChange("add", group), 7))
+        assert GROUP_DESC.read(entry).type == ofproto_v1_3.OFPGT_FF
         assert read_group(entry) == FoundGroup(group.group_id, group)
 
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.controller.handler import MAIN_DISPATCHER
 
 from knotless.controller import runtime
 from knotless.controller.config import Config
@@ -79,8 +78,8 @@ class Case:
         switch.rules = {rule.key: rule for rule in map(normal, rules.rules)}
         switch.groups = {group.group_id: group for group in rules.groups}
         rng = random.Random(dpid)  # noqa: S311 - repeatable, not secret
-        datapath = SimpleNamespace(id=dpid, state=MAIN_DISPATCHER, switch=switch, rng=rng)
-        self.sessions[dpid] = ModelSession(datapath)
+        connection = SimpleNamespace(dpid=dpid, is_open=True, switch=switch, rng=rng)
+        self.sessions[dpid] = ModelSession(connection)
 
     def is_done(self) -> bool:
         for _ in range(TURNS):
@@ -144,7 +143,7 @@ def test_rules_of_no_goal_are_not_enough_while_a_switch_may_obey_another(
     clock: list[float],
 ) -> None:
     case = Case(Mastership(is_complete=False), (1, 2, 3), timeout_s=10.0)
-    rules = case.sessions[1].datapath.switch.rules
+    rules = case.sessions[1].connection.switch.rules
     key, rule = next(each for each in rules.items() if each[1].actions)
     rules[key] = rule._replace(actions=())
     for _ in range(3):
@@ -166,7 +165,7 @@ def test_a_session_that_is_replaced_while_it_is_read_is_read_again() -> None:
     case = Case(Mastership(), (1, 2, 3, 4))
     runtime.sleep(0)
     case.connect(2)
-    case.sessions[2].datapath.switch.restart()
+    case.sessions[2].connection.switch.restart()
     assert case.is_done()
     assert case.thread.wait() == 4
     assert case.sessions[2].contents == SwitchContents([], [])

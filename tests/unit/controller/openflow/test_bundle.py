@@ -36,9 +36,9 @@ def test_the_guard_passes_replies_as_answers() -> None:
     guard = Guard(Limits(), 0.0)
     features = struct.pack("!BBHI", 4, 6, 32, 1) + bytes(24)
     guard.sent(struct.pack("!BBHI", 4, 5, 8, 1))
-    assert guard.received(features, 0.0) == features
+    assert guard.received(features, 0.0) == [features]
     guard.sent(bundle(1, [BARRIER], (5, 9)))
     for transaction, kind in ((5, 1), (9, 5)):
         body = (EXPERIMENTER, CONTROL, 1, kind, 3)
         reply = struct.pack("!BBHIIIIHH", 4, 4, 24, transaction, *body)
-        assert guard.received(reply, 0.0) == reply
+        assert guard.received(reply, 0.0) == [reply]

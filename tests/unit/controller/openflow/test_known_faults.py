@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from ryu.ofproto import ofproto_parser, ofproto_protocol
-from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from knotless.controller.openflow.elements import WireError
 from knotless.controller.openflow.guard import Guard, Limits
@@ -98,16 +97,7 @@ def guarded(text: bytes) -> bytes:
     """Return what a guard passes of a message that was asked for."""
     guard = Guard(Limits(), 0.0)
     guard.sent(message(18, bytes(8)) + message(5))
-    return guard.received(text, 0.0)
-
-
-@pytest.fixture(autouse=True)
-def _ryus_own_parsers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have Ryu parse entries itself, also after a test whose controllers keep them as bytes."""
-    monkeypatch.setattr(parser.OFPFlowStatsReply, "cls_stats_body_cls", parser.OFPFlowStats)
-    monkeypatch.setattr(
-        parser.OFPGroupDescStatsReply, "cls_stats_body_cls", parser.OFPGroupDescStats
-    )
+    return b"".join(guard.received(text, 0.0))
 
 
 @pytest.mark.parametrize("fault", MESSAGES)
