@@ -8,9 +8,8 @@ from knotless.base.package import CHECKOUT
 
 EXTRAS: Mapping[str, str] = {
     **dict.fromkeys(("jinja2", "matplotlib", "pyarrow"), "results"),
-    **dict.fromkeys(
-        ("cryptography", "eventlet", "greenlet", "prometheus_client", "ryu"), "controller"
-    ),
+    **dict.fromkeys(("cryptography", "greenlet", "prometheus_client"), "controller"),
+    **dict.fromkeys(("eventlet", "ryu"), "ryu"),
     "scapy": "controller",  # of the package itself, but not of the demo's environment
     **dict.fromkeys(("dask", "distributed"), "sweeps"),
     **dict.fromkeys(("starlette", "textual", "uvicorn"), "web"),

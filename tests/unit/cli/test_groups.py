@@ -104,4 +104,4 @@ def test_parts_of_running_fabrics_are_completed(
 def test_extras_are_known_by_the_module_that_is_missing() -> None:
     assert extra_of(ModuleNotFoundError(name="pyarrow.parquet")) == "results"
     assert extra_of(ModuleNotFoundError(name="no_such_module")) is None
-    assert set(EXTRAS.values()) == {"results", "controller", "sweeps", "web"}
+    assert set(EXTRAS.values()) == {"results", "controller", "ryu", "sweeps", "web"}
