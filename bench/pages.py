@@ -14,13 +14,14 @@ from typing import Any
 
 import click
 
-from bench import controller, instructions, plan, proofs, routing, scale, simulation, since
+from bench import controller, instructions, plan, proofs, routing, scale, session, simulation, since
 from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
 from knotless.results.page_parts import PartError, rewritten
 from tests import measure_page
 from tests.seeded import limits, summary
+from tests.support import session_edits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
@@ -43,6 +44,8 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "routing": routing.table_of,
     "scale": scale.table_of,
     "seeded": summary.table_of,
+    "session": session.table_of,
+    "session-edits": session_edits.table_of,
     "simulation": simulation.table_of,
     "since": since.table_of,
 }
