@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from knotless.results.stored import read
+from knotless.results.stored import FOLDER, read
 from knotless_experiments.reproduction import sensitivity
 
-KNOWN = read(sensitivity.RUNS).runs
+KNOWN = read(FOLDER / sensitivity.RUNS).runs
 
 
 def of_group(group: sensitivity.Group) -> list[dict[str, Any]]:
