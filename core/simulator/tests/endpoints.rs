@@ -156,5 +156,5 @@ fn what_does_not_go_together_is_refused() {
         assert!(text.contains(expected), "{text}");
     }
     let mut one = simulation(FlowControl::Pause, &[REQUEST, REPLY], saturate).unwrap();
-    assert_eq!(one.use_cores(2), Err("end points"));
+    assert_eq!(one.use_cores(2), Err("end points, whose transactions both hosts count"));
 }

@@ -160,7 +160,7 @@ def test_barriers_are_compared_at_the_same_links() -> None:
     common = {"fabric": "irregular-a", "algorithm": "unicast", "cut_through": 40}
     trees = stored_rows("barrier", "simulation", **common, engine="updown", vcs=1)
     layers = stored_rows("barrier", "simulation", **common, engine="dl", vcs=2)
-    assert len(trees) == 5
+    assert len(trees) == 10
     ratio = fmean(by_repeat(layers, trees, "mean_us"))
     assert ratio == pytest.approx(0.934, abs=5e-4)
     figure = claimed("000", "Table 3, A", "of DL, 2 VCs", "simulation")
