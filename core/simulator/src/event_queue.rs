@@ -365,8 +365,10 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         let first = self.first_head();
         let mut rank = first as usize % MOST_HEADS;
         let is_of_lane = rank.wrapping_sub(HEAP + 1) < LAST - (HEAP + 1);
-        if !is_of_lane || first >> RANK_BITS >= time_of(limit).min(FAR) || self.is_tied(first) {
+        if !is_of_lane || first >> RANK_BITS >= time_of(limit).min(FAR) {
             rank = self.first_of_equals(first, limit)?;
+        } else if self.is_tied(first) {
+            rank = self.first_of_lanes(first);
         }
         self.taken = rank;
         if rank == HEAP {
@@ -411,6 +413,24 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         } else {
             is_tied(&self.heads[MOST_LANES + 1..=2 * MOST_LANES])
         }
+    }
+
+    /// The rank of the first of the flights that are due at the time of the first head, which is one
+    /// of them: those of its milestone come first, and nothing in the heap is before them.
+    #[inline(never)]
+    fn first_of_lanes(&mut self, first: Head) -> usize {
+        let at = first >> RANK_BITS;
+        let (number, milestone) = self.ranked[first as usize % MOST_HEADS];
+        let lowest = first as usize % MOST_HEADS - usize::from(number);
+        let mut earliest = (NEVER, u64::MAX, HEAP);
+        for lane in 0..self.lanes.len() {
+            let rank = (lowest + lane) % MOST_HEADS;
+            if is_equal(self.heads[rank], first) {
+                let (order, begun) = self.lanes[lane].first(milestone);
+                earliest = earliest.min((key_at(at, order), begun, rank));
+            }
+        }
+        earliest.2
     }
 
     /// The rank of the first of those that are due at the same time, if it is due before `limit`.
