@@ -31,7 +31,7 @@ def going_on() -> dict[Any, str]:
     if _THREADS not in sys.modules:
         return {}
     _record_threads()
-    hub: Any = sys.modules[_HUB]._current
+    hub: Any = getattr(sys.modules[_HUB]._chosen, "hub", None)
     if hub is None:
         return {}
     watches = (call for calls in hub.watches.values() for call in calls)

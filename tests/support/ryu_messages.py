@@ -28,6 +28,7 @@ _VLAN_TPID = 0x8100
 _ALL = 0xFFFFFFFFFFFFFFFF
 _TYPES = {field.name: field.type for field in ofp.oxm_types}
 _NARROW = {"vlan_vid": 0x1FFF, "vlan_pcp": 0x7, "ip_dscp": 0x3F, "ip_ecn": 0x3, "mpls_tc": 0x7}
+_NARROW |= {"ipv6_flabel": 0xFFFFF, "mpls_label": 0xFFFFF, "mpls_bos": 0x1, "ipv6_exthdr": 0x1FF}
 _RULE_COMMANDS = {
     "add": ofp.OFPFC_ADD,
     "modify": ofp.OFPFC_MODIFY_STRICT,

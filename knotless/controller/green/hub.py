@@ -1,8 +1,8 @@
 """The hub: it calls functions when they are due, or when a file descriptor is ready.
 
 Its greenlet is the parent of all green threads. A thread that waits has the hub call something
-later, and switches to it. Nothing else runs until then: there is one hub in a process, in one
-thread of the system.
+later, and switches to it. Nothing else runs until then: a controller has one hub, in one thread of
+the system. (A thread that waits outside of it has a hub of its own.)
 """
 
 from __future__ import annotations
@@ -209,19 +209,19 @@ class SelectorHub(Hub):
             _LOG.exception("a call of the hub has failed")
 
 
-_current: Hub | None = None
+_chosen = unpatched("threading").local()
 
 
 def current() -> Hub:
-    """Return the hub of the process: ours, if none has been chosen."""
-    global _current
-    if _current is None:
-        _current = SelectorHub()
-    return _current
+    """Return the hub of the thread of the system that calls: ours, if none has been chosen."""
+    hub: Hub | None = getattr(_chosen, "hub", None)
+    if hub is None:
+        hub = _chosen.hub = SelectorHub()
+    return hub
 
 
 def use(hub: Hub | None) -> Hub | None:
-    """Make this the hub of the process, before anything waits; return the one that was it."""
-    global _current
-    before, _current = _current, hub
+    """Make this the hub of the thread, before anything waits in it; return the one that was it."""
+    before: Hub | None = getattr(_chosen, "hub", None)
+    _chosen.hub = hub
     return before
