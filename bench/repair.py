@@ -47,6 +47,7 @@ from bench.support.watch import CHANGE_S, Watch
 from knotless.base.ports import free_port
 from knotless.cli.numbers import Whole
 from knotless.cli.priority import default_priority_option
+from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import Part, Priority, default_priority, prioritise
 from knotless.emulation.requirements import require_fabrics
@@ -184,7 +185,7 @@ def measure(
                     told = time.monotonic()
                     click.echo(f"{spec}: {len(changes) // 2} of {cuts} cuts", err=True)
             busy = psutil.cpu_percent()
-            memory_mb = controller_peak_mb()
+            memory_mb = controller_peak_mb(lab)
         stretch, dropped = lab.daemon.status()["stretch"], drops(lab)
         records = np.fromfile(log, dtype=RECORD)
     return {
@@ -262,13 +263,14 @@ def target(lab: EmulatedFabric) -> dict[str, Any]:
     }
 
 
-def controller_peak_mb() -> float:
-    """Return the most memory that the controller, a child of this process, has had, in MB."""
-    for process in psutil.Process().children(recursive=True):
-        if any(part == "knotless.controller.app" for part in process.cmdline()):
-            for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
-                if line.startswith("VmHWM:"):
-                    return round(int(line.split()[1]) * 1024 / 1e6, 1)
+def controller_peak_mb(lab: EmulatedFabric) -> float:
+    """Return the most memory that the controller has had, in MB."""
+    running = state.read(lab.names)
+    if running is not None:
+        pid = running.processes["controller"].pid
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return round(int(line.split()[1]) * 1024 / 1e6, 1)
     raise RuntimeError("the fabric's controller does not run")
 
 

@@ -8,16 +8,16 @@ standard output.
 
 from __future__ import annotations
 
-import ctypes
 import io
 import logging
 import os
 import pickle
 import posix
-import signal
+import select
 import struct
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -32,7 +32,6 @@ MAX_STARTS = 3
 """Starts of the process: one that ends by itself has too little memory, or a fault."""
 _LOG = logging.getLogger("knotless.background")
 _LENGTH = struct.Struct("<Q")
-_PR_SET_PDEATHSIG = 1
 LOWEST_NICE = 19
 
 
@@ -167,7 +166,7 @@ class Worker:
             from knotless.controller import runtime  # the other process does without Eventlet
 
             self._process = runtime.blocking_subprocess().Popen(
-                [sys.executable, "-m", "knotless.controller.updates.worker", str(os.getpid())],
+                [sys.executable, "-m", "knotless.controller.updates.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -201,11 +200,21 @@ def _read_exactly(stream: Any, length: int) -> bytes:
     return bytes(received)
 
 
-def _serve(parent: int) -> None:
+def _end_with(stream: Any) -> None:
+    """End this process when nobody can write to the stream any more: the controller has ended.
+
+    The kernel's signal at a parent's death would come already when the *thread* ends that has
+    started this process.
+    """
+    poll = select.poll()
+    poll.register(stream.fileno(), 0)  # hanging up is always told
+    poll.poll()
+    os._exit(1)
+
+
+def _serve() -> None:
     """Answer calls until the controller ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
+    threading.Thread(target=_end_with, args=(sys.stdin,), daemon=True).start()
     set_nice(0, LOWEST_NICE)  # the controller's priority may be real-time
     # What is printed by mistake must not become part of a result.
     results, sys.stdout = sys.stdout, sys.stderr
@@ -220,4 +229,4 @@ def _serve(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    _serve()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
@@ -88,6 +89,19 @@ def test_a_process_that_always_ends_is_given_up() -> None:
     for _ in range(2):
         with pytest.raises(WorkerError, match=f"has ended {MAX_STARTS} times"):
             background.call(NOTHING, _end)
+
+
+def test_the_process_outlives_the_thread_that_started_it() -> None:
+    background = Worker()
+    pids = []
+    for _ in range(2):
+        thread = threading.Thread(
+            target=lambda: pids.append(NOTHING.unpack(background.call(NOTHING, os.getpid)))
+        )
+        thread.start()
+        thread.join()
+    assert len(set(pids)) == 1
+    background.close()
 
 
 PARENT = """
