@@ -24,9 +24,9 @@ class Number(click.FloatRange):
         super().__init__(min, max, min_open)
         self.unit = unit
 
-    def get_metavar(self, param: click.Parameter) -> str:
-        """Return what stands for a value in the help."""
-        del param
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what stands for a value in the help; click gives a context since 8.2."""
+        del param, ctx
         return self.unit.placeholder
 
     def _describe_range(self) -> str:

@@ -110,3 +110,10 @@ def test_every_option_that_is_a_number_has_this_type() -> None:
         if not isinstance(option.type, Number | Whole)
     ]
     assert numbers == []
+
+
+def test_the_help_has_the_placeholder_of_the_unit_with_each_version_of_click() -> None:
+    option = click.Option(["--rate"], type=Number(unit=MBPS))
+    context = click.Context(click.Command("x"))
+    assert Number(unit=MBPS).get_metavar(option) == MBPS.placeholder
+    assert Number(unit=MBPS).get_metavar(param=option, ctx=context) == MBPS.placeholder
