@@ -32,7 +32,7 @@ SOON_S, LONGEST_WAIT_S = 0.001, 0.01
 
 
 class MessageClass(NamedTuple):
-    """What is sent before one is taken (a number, or None), the reserve for it, and its bound."""
+    """The class that is sent before one is taken (or None), the reserve for it, and its bound."""
 
     sends: int | None
     reserve: int

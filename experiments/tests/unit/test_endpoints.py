@@ -43,11 +43,11 @@ def test_a_cycle_is_one_of_channels_that_were_paused_all_the_time() -> None:
     waits = EndpointWaits(case.scenario.forwarding, case.endpoints)
     first = Look(0, 5, 9, {})
     last = replace(first, at_us=1000, paused_us=dict.fromkeys(case.verdict.blocked, 999))
-    found = frozen_cycle(waits, first, last)
-    assert sorted(found) == sorted(case.verdict.blocked)
-    assert any(not name.startswith("s") for name in found), "that of a host is one of them"
+    cycle = frozen_cycle(waits, first, last)
+    assert sorted(cycle) == sorted(case.verdict.blocked)
+    assert any(not name.startswith("s") for name in cycle), "that of a host is one of them"
     one = case.verdict.blocked[0]
-    assert frozen_cycle(waits, first, replace(last, paused_us=last.paused_us | {one: 900})) == []
+    assert frozen_cycle(waits, first, replace(last, paused_us={**last.paused_us, one: 900})) == []
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_a_cycle_is_one_of_channels_that_were_paused_all_the_time() -> None:
 def test_a_fabric_is_frozen_if_frames_in_it_do_not_move(
     looks: list[tuple[int, int, int]], since_us: int | None
 ) -> None:
-    found = still_since([Look(*look, {}) for look in looks])
-    assert (None if found is None else found.at_us) == since_us
+    first = still_since([Look(*look, {}) for look in looks])
+    assert (None if first is None else first.at_us) == since_us
 
 
 def test_messages_of_several_priorities_are_refused(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ ALL_THE_TIME = 0.99
 
 @dataclass(frozen=True)
 class Look:
-    """What the emulator has counted at a moment of virtual time; ``paused_us`` by channel."""
+    """The emulator's counters at a moment of virtual time; ``paused_us`` by channel."""
 
     at_us: int
     moved_frames: int
