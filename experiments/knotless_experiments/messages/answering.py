@@ -90,7 +90,6 @@ class AnsweringHost:
         """Receive, answer, take and send what can be; return whether more is to be sent."""
         while (message := self.endpoint.receive(0)) is not None:
             self.buffer.append(Message(*HEAD.unpack_from(message.data)))
-        self.peak_bytes = max(self.peak_bytes, FRAME_BYTES * len(self.buffer))
         self._answer()
         while self.buffer and self._take(self.buffer[0]):
             self.taken[self.buffer[0].beginner, self.number] += self._is_request(self.buffer[0])
@@ -158,6 +157,7 @@ class AnsweringHost:
 
     def _control_flow(self, now: float) -> None:
         held = FRAME_BYTES * len(self.buffer)
+        self.peak_bytes = max(self.peak_bytes, held)
         limit = self._xoff_bytes if self._renew_at is None else self._xon_bytes
         if held > limit:
             if self._renew_at is None or now >= self._renew_at:

@@ -61,7 +61,8 @@ COLUMNS = columns(
     ),
     Column(
         *("buffer_peak_bytes", "int64", "bytes", "peak of a receive buffer", Role.MEASURE, "{:,}"),
-        meaning="emulated: the most bytes that a host had received and not taken",
+        meaning="emulated: the most bytes that a host had received and could not take; more than it"
+        " has room for if its program ran late, and paused late",
     ),
     Column("buffer_bytes", "int64", "bytes", meaning="what a host has room for, of headroom too"),
     Column("lost_frames", "int64", "frames", "lost", Role.MEASURE, "{:,}"),
