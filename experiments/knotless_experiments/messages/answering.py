@@ -53,19 +53,22 @@ class Message(NamedTuple):
 
 
 class AnsweringHost:
-    """One host. Its bytes, times and flows are those of the request; see :func:`answering`."""
+    """One host, which sends by ``endpoint`` and pauses its switch by ``control``.
+
+    Its limits, times and flows are those of the request; see :func:`answering`.
+    """
 
     def __init__(
-        self, number: int, ask: Mapping[str, Any], classes: Sequence[MessageClass]
+        self,
+        number: int,
+        ask: Mapping[str, Any],
+        classes: Sequence[MessageClass],
+        endpoint: Endpoint,
+        control: socket.socket,
     ) -> None:
         self.number, self.classes = number, classes
+        self.endpoint, self._control = endpoint, control
         about = ask["hosts"][number]
-        with inside(about["namespace"]):
-            self.endpoint = Endpoint(
-                about["interface"], PORT, receive_buffers=RECEIVE_BUFFERS, send_descriptors=1
-            )
-            self._control = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-            self._control.bind((about["interface"], 0))
         self._addresses = [(host["mac"], PORT) for host in ask["hosts"]]
         self._pause, self._resume = (bytes.fromhex(about[key]) for key in ("pause", "resume"))
         self._xoff_bytes, self._xon_bytes = int(about["xoff_bytes"]), int(about["xon_bytes"])
@@ -179,10 +182,16 @@ def answering(ask: Mapping[str, Any]) -> dict[str, Any]:
     in bytes, and what endpoints had no room for (``refused_frames``).
     """
     classes = [MessageClass(*one) for one in ask["classes"]]
-    hosts = [AnsweringHost(number, ask, classes) for number in range(len(ask["hosts"]))]
+    hosts = []
     poll = select.epoll()
-    for host in hosts:
-        poll.register(host.endpoint.fileno(), select.EPOLLIN)
+    for number, about in enumerate(ask["hosts"]):
+        name = about["interface"]
+        with inside(about["namespace"]):
+            endpoint = Endpoint(name, PORT, receive_buffers=RECEIVE_BUFFERS, send_descriptors=1)
+            control = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        control.bind((name, 0))
+        hosts.append(AnsweringHost(number, ask, classes, endpoint, control))
+        poll.register(endpoint.fileno(), select.EPOLLIN)
     end = time.monotonic() + float(ask["seconds"])
     while (now := time.monotonic()) < end:
         waiting = [host.step(now) for host in hosts]
