@@ -19,15 +19,17 @@ from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
 from knotless.results.page_parts import PartError, rewritten
+from knotless_experiments.reproduction.inserts import INSERTS
 from tests import measure_page
 from tests.seeded import limits, summary
-from tests.support import session_edits
+from tests.support import endpoint_overloads, session_edits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "check-changes.md",
     "controller-failures.md",
     "decisions/repair.md",
+    "endpoints.md",
     "explanation/proof.md",
     "performance.md",
     "seeded-controllers.md",
@@ -35,6 +37,7 @@ PAGES = (
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "controller": controller.table_of,
+    "endpoint-overloads": endpoint_overloads.table_of,
     "instructions": instructions.table_of,
     "page-browser": measure_page.table_of,
     "plan": plan.table_of,
@@ -74,7 +77,7 @@ def stored(name: str) -> Any:
 def written(text: str) -> str:
     """Return a page with the tables of all stored runs that it names."""
     tables = {name: partial(lines_of, name) for name in TABLES}
-    return rewritten(text, {**tables, HOW_LONG: how_long_lines, LIMITS: limits.tables})
+    return rewritten(text, {**tables, HOW_LONG: how_long_lines, LIMITS: limits.tables}, INSERTS)
 
 
 @click.command()

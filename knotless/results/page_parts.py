@@ -7,7 +7,7 @@ replaced by the lines of NAME. All that people write stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from knotless.base.errors import KnotlessError
 from knotless.results import markdown
@@ -27,10 +27,15 @@ def names(text: str) -> list[str]:
     return PART.findall(text)
 
 
-def rewritten(text: str, parts: Mapping[str, Lines]) -> str:
-    """Return a page with all its parts written. Raises PartError for an unknown name."""
+def rewritten(text: str, parts: Mapping[str, Lines], others: Collection[str] = ()) -> str:
+    """Return a page with all its parts written but ``others``, which another command writes.
+
+    Raises PartError for an unknown name.
+    """
 
     def replaced(part: re.Match[str]) -> str:
+        if part[1] in others:
+            return part[0]
         if part[1] not in parts:
             raise PartError(f"figures {part[1]!r}: there are {', '.join(parts)}")
         return f"{BEGIN.format(part[1])}\n\n{markdown.page(parts[part[1]]())}\n{END}"

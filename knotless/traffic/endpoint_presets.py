@@ -41,9 +41,9 @@ PRESETS: Mapping[str, Preset] = {
         "responder resources of each queue pair (one for each pair of hosts) for as many reads as"
         " its requester has outstanding, 16; a response goes to memory that the requester has"
         " registered before it asked",
-        "InfiniBand Architecture Specification 1.3, volume 1, communication management:"
-        " responder resources and initiator depth of a connection; ibv_modify_qp(3):"
-        " max_dest_rd_atomic and max_rd_atomic. RoCEv2 (annex A17) has the same transport",
+        "InfiniBand Architecture Specification, volume 1, chapter 12: responder resources and"
+        " initiator depth of a connection (rdma_connect(3)); ibv_modify_qp(3): max_dest_rd_atomic"
+        " and max_rd_atomic. RoCEv2 (annex A17) has the same transport",
     ),
     "rdma-write": Preset(
         {
@@ -53,8 +53,8 @@ PRESETS: Mapping[str, Preset] = {
         "the state of each queue pair (one for each pair of hosts) holds the one acknowledgement"
         " that it owes: acknowledgements are cumulative, so writes that wait for one count as one"
         " message here",
-        "InfiniBand Architecture Specification 1.3, volume 1, reliable connections: responders may"
-        " coalesce acknowledgements, and writes go to registered memory",
+        "InfiniBand Architecture Specification, volume 1, 9.7.5.1.2: coalesced acknowledge"
+        " messages; writes go to registered memory and need no responder resources",
     ),
     "request-reply": Preset(
         {"request": {"sends_before_taking": ["reply"]}, "reply": {}},
@@ -70,8 +70,8 @@ PRESETS: Mapping[str, Preset] = {
         },
         "nothing at the target: loads and stores share a buffer, which stops when a response cannot"
         " leave; the requester takes responses, as it has a place for each before it asks",
-        "AMBA AXI (Arm IHI 0022): a subordinate may hold off addresses until its responses have"
-        f" been accepted; {_SONG}",
+        "AMBA AXI (Arm IHI 0022E, A3.3.1): of the dependencies between handshakes none forbids a"
+        f" subordinate to hold off addresses until earlier responses have been accepted; {_SONG}",
     ),
 }
 """The presets, by name."""

@@ -1,12 +1,23 @@
-"""Random small fabrics and end points, and overloads of them in simulation."""
+"""Random small fabrics and end points, and overloads of them in simulation.
+
+``python -m tests.support.endpoint_overloads --json`` counts what 1,000 overloads of those called
+safe do, and overloads of the others.
+"""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, pairwise
 from typing import Any
 
+import click
+
+from bench.support.entry import Run, benchmark, run_benchmark
 from knotless.base.flow_control import FlowControl
+from knotless.cli.numbers import Whole
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Buffers, Scenario, simulate
@@ -14,7 +25,8 @@ from knotless.simulation.traffic import Load
 from knotless.traffic.endpoints import EndpointModel
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.endpoint_verdict import EndpointVerdict
-from tests.support.random_fabrics import small_fabric
+from knotless.verification.endpoint_waits import EndpointWaits
+from tests.support.random_fabrics import seeded, small_fabric
 
 ONE_PACKET = Buffers(xoff=1_000, xon=500)
 """A packet pauses its sender, so that every cycle that can close closes soon."""
@@ -89,3 +101,79 @@ def random_answering(rng: random.Random) -> Answering:
         request["reserve"] = rng.choice([1, 5])
     reply = {"priority": rng.choice([0, 0, 1])}
     return Answering(plan, {"request": request, "reply": reply}, control)
+
+
+def overloads_until_freeze(answering: Answering, most: int) -> tuple[int, bool]:
+    """Overload hosts until they freeze; return how often, and whether they did.
+
+    Each knot is a cycle of the waits.
+    """
+    waits = EndpointWaits(answering.checked.state, answering.model, answering.control)
+    steps = {(waits.name_of(a), waits.name_of(b)) for a, b in waits.edges.tolist()}
+    for seed in range(most):
+        if knot := answering.knot(seed):
+            assert {*pairwise([*knot, knot[0]])} <= steps, (answering.values, knot)
+            return seed + 1, True
+    return most, False
+
+
+def overloads(fabrics: int, of_safe: int, each: int) -> Counter[str]:
+    """Overload so many fabrics, and until there are so many overloads of those called safe.
+
+    Each fabric has ``each`` overloads, or those until it freezes. Of those that are safe only by
+    their reserve, the same are made with one place less for each sender.
+    """
+    counts = Counter[str]()
+    for number in count():
+        if number >= fabrics and counts["overloads of safe"] >= of_safe:
+            return counts
+        ((_, rng),) = seeded([number])
+        answering = random_answering(rng)
+        kind = "safe" if answering.verdict.safe else "unsafe"
+        assert kind == "safe" or answering.verdict.through_hosts
+        made, frozen = overloads_until_freeze(answering, each)
+        assert kind == "unsafe" or not frozen, (answering.plan.fabric, answering.values)
+        counts.update({kind: 1, f"overloads of {kind}": made, f"{kind}, froze": frozen})
+        if kind == "safe" and answering.reserve and not answering.with_reserve(0).verdict.safe:
+            less = answering.with_reserve(answering.reserve - 1)
+            assert not less.verdict.safe
+            made, frozen = overloads_until_freeze(less, each)
+            counts.update({"by reserve": 1, "overloads of less": made, "less, froze": frozen})
+    raise AssertionError
+
+
+def table_of(run: Mapping[str, Any]) -> Sequence[str]:
+    """Return the table of a stored run."""
+    counts = run["counts"]
+    rows = (
+        ("called safe", "safe", "overloads of safe", "safe, froze"),
+        ("called unsafe", "unsafe", "overloads of unsafe", "unsafe, froze"),
+        (
+            "safe only by a reserve, with a place less for each sender",
+            "by reserve",
+            "overloads of less",
+            "less, froze",
+        ),
+    )
+    return [
+        "| end points | fabrics | overloads | fabrics that froze |",
+        "|---|---|---|---|",
+        *(f"| {name} | {' | '.join(f'{counts[key]:,}' for key in keys)} |" for name, *keys in rows),
+    ]
+
+
+@benchmark(table_of)
+@click.option("--overloads", "of_safe", type=Whole(1), default=1000, show_default=True)
+@click.option("--fabrics", type=Whole(1), default=200, show_default=True)
+@click.option("--each", type=Whole(1), default=10, show_default=True)
+def main(run: Run, of_safe: int, fabrics: int, each: int) -> None:
+    """Overload random fabrics and end points; fail if one that is called safe freezes.
+
+    Example: python -m tests.support.endpoint_overloads --json
+    """
+    counts = overloads(fabrics, of_safe, each)
+    run.more(each=each, counts=dict(sorted(counts.items())))
+
+
+if __name__ == "__main__":
+    run_benchmark(main)

@@ -127,6 +127,10 @@ class Messenger:
         phase_s: list[float] = self._do("phases", limit_s, **ask, **load)["seconds"]
         return phase_s
 
+    def answering(self, seconds: float, **ask: Any) -> dict[str, Any]:
+        """Let hosts answer before they take more, for this time; see ``answering.py``."""
+        return self._do("answering", seconds, seconds=seconds, **ask)
+
     def problems(self, stretch: float) -> list[str]:
         """Return what makes the last answer a measurement of this process, not of the fabric.
 

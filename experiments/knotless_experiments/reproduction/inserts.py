@@ -14,6 +14,7 @@ from knotless_experiments.reproduction.rows import Row, rows
 from knotless_experiments.reproduction.selectors import Test, cuts_through, where
 from knotless_experiments.studies.change import presentation as change
 from knotless_experiments.studies.clos_failure import presentation as clos_failure
+from knotless_experiments.studies.endpoints import presentation as endpoints
 from knotless_experiments.studies.storm import presentation as storm
 
 NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
@@ -159,6 +160,13 @@ def clos_failures(stored: Stored) -> Iterator[str]:
     yield from (f"- {finding}" for finding in clos_failure.sentences(chosen))
 
 
+def end_points(stored: Stored) -> Iterator[str]:
+    """Yield which hosts froze a fabric that is safe, with real frames and simulated."""
+    for on in (EMULATION, SIMULATION):
+        for finding in endpoints.sentences(stored.rows("endpoints", on)):
+            yield f"- {finding}"
+
+
 def pause_storms(stored: Stored) -> Iterator[str]:
     """Yield the table of how far pause storms reached, and what ended them."""
     shown = storm.TABLE
@@ -175,14 +183,17 @@ INSERTS: Mapping[str, Callable[[Stored], Iterator[str]]] = {
     "barrier-two-networks": two_networks,
     "barrier-routings": routings,
     "clos-failures": clos_failures,
+    "end-points": end_points,
     "pause-storms": pause_storms,
     "route-changes": route_changes,
 }
-PAGES = ("barriers.md", "experiments.md", "pause-storms.md")
+PAGES = ("barriers.md", "endpoints.md", "experiments.md", "pause-storms.md")
+OF_TESTS = ("endpoint-overloads",)
+"""Figures on the same pages that ``python -m bench.pages`` writes."""
 
 
 def written(text: str, stored: Stored) -> str:
     """Return a page with all its figures computed. Raises PartError for an unknown name."""
     return page_parts.rewritten(
-        text, {name: partial(lines, stored) for name, lines in INSERTS.items()}
+        text, {name: partial(lines, stored) for name, lines in INSERTS.items()}, OF_TESTS
     )

@@ -10,6 +10,9 @@ from typing import Any
 
 from tests.support.waiting import HANG_S
 
+XOFF_BYTES = 32_768
+"""Of a receive buffer, by default."""
+
 
 def run(*args: str, out: Path) -> dict[str, Any]:
     done = subprocess.run(
@@ -43,3 +46,15 @@ def test_an_exchange_reaches_everybody_under_both_schedules(tmp_path: Path) -> N
         assert row["valid"], row["problems"]
         assert 0 < row["of_line"] < 1
         assert row["lost_frames"] == 0
+
+
+def test_hosts_that_answer_first_freeze_a_fabric_unless_they_have_a_reserve(tmp_path: Path) -> None:
+    hosts = ("rdma-read", "request-reply")
+    results = run("endpoints", "--quick", "--endpoints", ",".join(hosts), out=tmp_path)
+    assert tuple(row["endpoints"] for row in results["rows"]) == hosts
+    for row in results["rows"]:
+        assert row["valid"], row["problems"]
+        assert row["deadlock"] is not row["safe"] is (row["endpoints"] != "request-reply")
+        assert row["lost_frames"] == 0
+        assert bool(row["cycle"]) is row["deadlock"]
+        assert row["deadlock"] is (row["buffer_peak_bytes"] > XOFF_BYTES)

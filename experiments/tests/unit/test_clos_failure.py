@@ -19,6 +19,7 @@ from knotless.routing.repair import failed_channels, repair
 from knotless.topologies import load
 from knotless.topologies.failures import Failures
 from knotless.verification.check import verdict_of
+from knotless_experiments.framework.cycles import from_first
 from knotless_experiments.framework.experiment import SIMULATION, Common
 from knotless_experiments.studies.clos_failure import EXPERIMENT, presentation
 from knotless_experiments.studies.clos_failure.bounces import (
@@ -29,7 +30,7 @@ from knotless_experiments.studies.clos_failure.bounces import (
     bounced_plan,
 )
 from knotless_experiments.studies.clos_failure.cases import FABRIC, REQUEST, WITHOUT, Case
-from knotless_experiments.studies.clos_failure.measure import from_first, simulated
+from knotless_experiments.studies.clos_failure.measure import simulated
 
 ONE, TWO = WITHOUT
 SPEC = f"{FABRIC},rate=10000,delay=1"

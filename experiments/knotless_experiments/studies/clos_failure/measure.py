@@ -8,6 +8,7 @@ from typing import Any
 
 from knotless.simulation import Load, Scenario, simulate
 from knotless.simulation.units import PICOSECONDS_PER_US
+from knotless_experiments.framework.cycles import from_first
 from knotless_experiments.framework.experiment import SIMULATION
 from knotless_experiments.framework.routed import Measured, in_simulation
 from knotless_experiments.studies.clos_failure.cases import Case
@@ -64,9 +65,3 @@ def simulated(case: Case, *, duration_s: float, seeds: int, seed: int) -> Measur
     )
     head = {name: row[name] for name in ("fabric", "without", "routes", "traffic", "repeat")}
     return in_simulation(row), [{**head, **run, "cycle": " ".join(run["cycle"])} for run in runs]
-
-
-def from_first(cycle: list[str]) -> list[str]:
-    """Return a cycle from its first channel by name on."""
-    place = cycle.index(min(cycle)) if cycle else 0
-    return [*cycle[place:], *cycle[:place]]
