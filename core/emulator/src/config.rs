@@ -305,6 +305,7 @@ impl Settings {
             corrupt: Chance::new(corrupt),
             duplicate: Chance::new(duplicate),
             reorder: Chance::new(reorder),
+            ..Faults::NONE
         }
     }
 

@@ -267,6 +267,17 @@ impl ColdState {
     pub fn count_drop(&mut self, cause: DropCause) {
         self.drops[cause as usize] += 1;
     }
+
+    /// When the next frame arrives that would do so at `arrives` without jitter.
+    #[inline]
+    pub fn next_arrival(&mut self, mut arrives: Time) -> Time {
+        if self.config.jitter > 0 {
+            arrives += self.jitter.next(self.config.jitter);
+        }
+        // No frame overtakes another one, and no two arrive at the same time.
+        self.last_arrival = arrives.max(self.last_arrival + 1);
+        self.last_arrival
+    }
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ impl<P> Model<P> {
         for &queue in members {
             for (priority, frame, alternatives) in self.frames_and_alternatives(queue) {
                 let (ingress, bytes, entry) = match frame.hold {
-                    Hold::Uncharged | Hold::Behind(_) => continue,
+                    Hold::Uncharged | Hold::Behind(_) | Hold::Retry(_) => continue,
                     Hold::Sole { channel, class, bytes } => {
                         (VirtualChannel { channel, class }, bytes, None)
                     }

@@ -20,6 +20,9 @@ pub(crate) enum Hold {
     /// Of a frame in transmission only: a pause frame for the sender of this channel waits for its
     /// end, and knows what it holds.
     Behind(ChannelId),
+    /// Of a frame in transmission on this channel, whose link repeats frames and knows what it holds;
+    /// also while that sends none.
+    Retry(ChannelId),
 }
 
 /// A frame that has arrived at a switch. It is valid until the last copy has left; a later use

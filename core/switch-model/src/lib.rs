@@ -187,6 +187,7 @@ mod numbering;
 mod order;
 mod pause_limit;
 mod queue;
+mod retry;
 mod scheduler;
 mod standstill;
 mod switch_settings;
@@ -200,7 +201,7 @@ pub use counters::{ChannelCounters, DropCause, PriorityCounters};
 pub use deadlock::{deadlock_of, Deadlock};
 pub use defaults::{default_jitter, Limits, CREDIT_UNIT_BYTES};
 pub use entries::EntryId;
-pub use faults::{Chance, Faults};
+pub use faults::{BitErrors, Chance, Faults};
 pub use flow_control::{FabricFlowControl, FlowControl};
 pub use graph::limits;
 pub use ids::{ChannelId, VirtualChannel, PRIORITIES};
@@ -208,6 +209,7 @@ pub use model::{Effects, Frame, Model, PauseFrameEvent, Sent, Signal};
 pub use numbering::{channel_order, ChannelSource};
 pub use order::{turn, EventKind, EventOrder};
 pub use pause_limit::{HostPauseCounters, PauseLimit};
+pub use retry::{RetryCount, RetryCounters, RetrySettings};
 pub use switch_settings::{
     GroupSettings, MarkingSettings, PauseFrameSettings, PoolSettings, PortSettings,
     SchedulerSettings, Side, SwitchSettings, WatchdogSettings,

@@ -324,7 +324,7 @@ proptest! {
         let mut case = without_cycles(&case);
         let [loss, corrupt, duplicate, reorder] = faults.map(Chance::new);
         for config in &mut case.configs {
-            config.faults = Faults { loss, corrupt, duplicate, reorder };
+            config.faults = Faults { loss, corrupt, duplicate, reorder, ..Faults::NONE };
         }
         let to_host = (case.configs.len() - 1) as u32;
         for (number, (_, path)) in case.frames.iter_mut().enumerate() {

@@ -5,7 +5,8 @@ mod harness;
 use harness::{channel, Simulation, MAX_FRAME};
 use proptest::prelude::*;
 use switch_model::{
-    Buffer, Chance, ChannelConfig, ChannelId, DropCause, Faults, FlowControl, Limits, MICROSECOND,
+    BitErrors, Buffer, Chance, ChannelConfig, ChannelId, DropCause, Faults, FlowControl, Limits,
+    RetryCount, RetrySettings, MICROSECOND,
 };
 
 const IN: ChannelId = ChannelId(0);
@@ -205,14 +206,107 @@ fn a_pause_on_a_long_line_comes_in_time_to_a_sender_that_is_faster_meanwhile() {
     }
 }
 
+/// From a host to a switch, to another and, narrow, to a host, over links that repeat frames. Buffers
+/// are as small as they may be.
+fn repeating(flow_control: FlowControl, faults: Faults, limit: u32) -> Simulation {
+    let long = line(10_000_000, 500, 0, Faults::NONE);
+    let headroom_bytes =
+        Buffer::headroom_needed(long.rate_bps, long.delay, MAX_FRAME) + u64::from(MAX_FRAME);
+    let buffer = Buffer {
+        xoff_bytes: 2000,
+        xon_bytes: 1000,
+        headroom_bytes,
+        credit_bytes: 3072,
+        ..long.buffer
+    };
+    let first = ChannelConfig { flow_control, faults, buffer, ..long };
+    let narrow = ChannelConfig { rate_bps: 6_000_000, to_switch: false, ..first };
+    let mut simulation = Simulation::new(vec![first, first, narrow], 5);
+    simulation.model.set_retry(RetrySettings { limit, longest_frame_bytes: MAX_FRAME });
+    simulation
+}
+
+#[test]
+fn a_link_that_gives_up_discards_what_it_keeps_and_begins_anew() {
+    for flow_control in [FlowControl::Pfc, FlowControl::Credits] {
+        let lost = Faults { loss: Chance::new(1.0), ..Faults::NONE };
+        let mut simulation = repeating(flow_control, lost, 3);
+        for flow in 0..20 {
+            simulation.send(flow, 1000, &[(0, 0), (1, 0), (2, 0)]);
+        }
+        while simulation.step() {}
+        let counted = simulation.model.retry_counters(simulation.now)[0];
+        assert_eq!((drops(&simulation, DropCause::Loss), simulation.delivered.len()), (20, 0));
+        let [discarded, given_up, replays] =
+            [RetryCount::TxDiscard, RetryCount::GivenUp, RetryCount::TxReplay]
+                .map(|of| counted.count(of));
+        assert_eq!((discarded, replays), (20, 3 * given_up));
+        // All credit is back, so the line carries more than that once it loses nothing.
+        for channel in 0..3 {
+            let healed = *simulation.model.config(ChannelId(channel));
+            let healed = ChannelConfig { faults: Faults::NONE, ..healed };
+            let now = simulation.now;
+            simulation.model.set_line(now, ChannelId(channel), &healed, &mut simulation.world);
+        }
+        for flow in 0..20 {
+            simulation.send(flow, 1000, &[(0, 0), (1, 0), (2, 0)]);
+        }
+        while simulation.step() {}
+        assert_eq!(simulation.delivered, (20..40).collect::<Vec<_>>());
+    }
+}
+
 fn faults() -> impl Strategy<Value = Faults> {
     let chance = || prop_oneof![Just(0.0), 0.0..0.3f64].prop_map(Chance::new);
     (chance(), chance(), chance(), chance()).prop_map(|(loss, corrupt, duplicate, reorder)| {
-        Faults { loss, corrupt, duplicate, reorder }
+        Faults { loss, corrupt, duplicate, reorder, ..Faults::NONE }
     })
 }
 
 proptest! {
+    /// Links that repeat frames lose none and keep the order of each priority. Every frame spends its
+    /// credit once, or the last ones would wait for ever, and buffers have room for all that comes after
+    /// a pause.
+    #[test]
+    fn links_that_repeat_frames_lose_none_and_keep_their_order(
+        sizes in prop::collection::vec(64..=MAX_FRAME, 1..150),
+        (loss, corrupt) in (0.0..0.3f64, 0.0..0.3f64),
+        (rate, in_a_row) in (prop_oneof![Just(0.0), 0.0..1e-4f64], 1..6u32),
+        with_credits: bool,
+    ) {
+        let flow_control = if with_credits { FlowControl::Credits } else { FlowControl::Pfc };
+        let [loss, corrupt] = [loss, corrupt].map(Chance::new);
+        let bit_errors = BitErrors::new(rate, in_a_row);
+        let faults = Faults { loss, corrupt, bit_errors, ..Faults::NONE };
+        let mut simulation = repeating(flow_control, faults, 0);
+        for (flow, &bytes) in sizes.iter().enumerate() {
+            let priority = (flow % 2) as u8;
+            simulation.send(flow, bytes, &[(0, priority), (1, priority), (2, priority)]);
+        }
+        while simulation.step() {}
+        prop_assert_eq!(&simulation.world.dropped, &[]);
+        for parity in 0..2 {
+            let delivered = simulation.delivered.iter().copied().filter(|n| n % 2 == parity);
+            let sent = (0..sizes.len()).filter(|n| n % 2 == parity);
+            prop_assert!(delivered.eq(sent), "{:?}", simulation.delivered);
+        }
+        let settings = RetrySettings { limit: 0, longest_frame_bytes: MAX_FRAME };
+        for (channel, counted) in (0..).zip(simulation.model.retry_counters(simulation.now)) {
+            let count = |of| counted.count(of);
+            prop_assert_eq!(count(RetryCount::RxExpectedGood), sizes.len() as u64);
+            let heard = [RetryCount::RxExpectedGood, RetryCount::RxExpectedBad]
+                .into_iter()
+                .chain([RetryCount::RxMissing, RetryCount::RxDuplicate]);
+            let heard: u64 = heard.map(count).sum();
+            prop_assert_eq!(heard, count(RetryCount::RxOk) + count(RetryCount::RxBad));
+            let config = simulation.model.config(ChannelId(channel));
+            prop_assert!(counted.peak_bytes <= settings.buffer_bytes(config));
+        }
+        if !with_credits {
+            simulation.check_signals();
+        }
+    }
+
     /// However lines change under load, nothing is lost for want of room, each frame is delivered or
     /// lost by its line, and nothing stays paused.
     #[test]

@@ -63,7 +63,7 @@ impl<P> Model<P> {
             Hold::Sole { channel, class, bytes } => {
                 self.entries.add(VirtualChannel { channel, class }, bytes)
             }
-            Hold::Shared(_) | Hold::Uncharged | Hold::Behind(_) => EntryId::NONE,
+            Hold::Shared(_) | Hold::Uncharged | Hold::Behind(_) | Hold::Retry(_) => EntryId::NONE,
         })
     }
 

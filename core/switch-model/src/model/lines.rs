@@ -9,7 +9,8 @@ use crate::switches::IngressPlace;
 use crate::units::{Time, LONGEST_FRAME_BYTES};
 
 impl<P> Model<P> {
-    /// Begin a transmission that needs credit, or on a line with [`ChannelConfig::faults`]. A frame
+    /// Begin a transmission that needs credit, or on a line with [`ChannelConfig::faults`] or a link
+    /// that repeats frames. Of one that repeats none, a frame
     /// that is lost frees its credit, which the receiver learns when it would have arrived; none is
     /// carried twice without credit for both.
     #[cold]
@@ -18,12 +19,15 @@ impl<P> Model<P> {
         let target = VirtualChannel { channel: sent.channel, class: sent.frame.priority };
         let bytes = sent.frame.bytes;
         self.spend_credit(now, target, bytes);
+        if !self.retries.is_empty() {
+            return self.keep(now, sent, fx);
+        }
         let cold = &mut self.cold[index];
         if !cold.config.faults.any() {
             return fx.started(sent);
         }
         let (rate_bps, longest) = (cold.config.rate_bps, sent.frame.bytes.max(LONGEST_FRAME_BYTES));
-        let fate = cold.fates.next(&cold.config.faults);
+        let fate = cold.fates.next(&cold.config.faults, bytes);
         if fate == Fate::Twice && !self.spend_for_copy(now, target, bytes) {
             return fx.started(sent);
         }

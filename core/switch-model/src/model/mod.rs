@@ -9,6 +9,7 @@ mod pause_frames;
 mod pauses;
 mod plain;
 mod prefetch;
+mod retry;
 mod switches;
 mod transmission;
 mod watchdog;
@@ -25,6 +26,7 @@ use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::order::{EventKind, EventOrder};
 use crate::pause_limit::HostPause;
 use crate::queue::{Queue, Queues};
+use crate::retry::Retry;
 use crate::switches::Switches;
 use crate::units::Time;
 use pause_frames::PauseLink;
@@ -121,6 +123,18 @@ pub trait Effects<P> {
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
         let _ = (at, event);
     }
+    /// [`Model::run_retry`] is due then. Like the two that follow, only after [`Model::set_retry`].
+    fn retry_at(&mut self, at: Time, channel: ChannelId) {
+        let _ = (at, channel);
+    }
+    /// A frame has left its queue, and its link keeps it until it can arrive.
+    fn kept(&mut self, channel: ChannelId) {
+        let _ = channel;
+    }
+    /// A frame that was kept is started or dropped next.
+    fn returned(&mut self, channel: ChannelId) {
+        let _ = channel;
+    }
 }
 
 /// All channels of a fabric and the frames in its switches.
@@ -149,6 +163,8 @@ pub struct Model<P> {
     back: Vec<ChannelId>,
     /// By channel; empty if no switch sends pause frames.
     pause_frames: Vec<Option<Box<PauseLink>>>,
+    /// By channel; empty if links repeat no frames.
+    retries: Vec<Retry<P>>,
     /// Virtual channels that hosts have paused.
     host_pauses: BTreeMap<VirtualChannel, HostPause>,
     /// Nothing is set but PAUSE or PFC, the same on every channel: see `plain.rs`.
@@ -198,6 +214,7 @@ impl<P> Model<P> {
             polls_from: 0,
             back: Vec::new(),
             pause_frames: Vec::new(),
+            retries: Vec::new(),
             host_pauses: BTreeMap::new(),
             priorities,
         }

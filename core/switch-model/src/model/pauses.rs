@@ -181,6 +181,7 @@ impl<P> Model<P> {
             for priority in self.priorities() {
                 self.flush(now, channel, priority, DropCause::Down, fx);
             }
+            self.end_retry(now, channel, DropCause::Down, fx);
         }
     }
 }

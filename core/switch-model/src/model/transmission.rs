@@ -148,13 +148,8 @@ impl<P> Model<P> {
             return fx.started(sent);
         }
         let cold = &mut self.cold[channel.index()];
-        if cold.config.jitter > 0 {
-            sent.arrives += cold.jitter.next(cold.config.jitter);
-        }
-        // No frame overtakes another one, and no two arrive at the same time.
-        sent.arrives = sent.arrives.max(cold.last_arrival + 1);
-        cold.last_arrival = sent.arrives;
-        if cold.config.faults.any() || state.needs_credit() {
+        sent.arrives = cold.next_arrival(sent.arrives);
+        if cold.config.faults.any() || state.needs_credit() || !self.retries.is_empty() {
             self.carry(now, sent, fx);
         } else {
             fx.started(sent);
@@ -183,6 +178,7 @@ impl<P> Model<P> {
             }
             Hold::Shared(entry) => self.entries.release(entry),
             Hold::Behind(channel) => return self.release_before_pause_frame(now, channel, fx),
+            Hold::Retry(channel) => return self.release_before_retry(now, channel, fx),
         };
         let Some((target, bytes)) = held else {
             return;

@@ -61,6 +61,7 @@ enum Event {
     Signalled(Signal),
     Expired(VirtualChannel),
     PauseFrame(PauseFrameEvent),
+    Retry(ChannelId),
 }
 
 #[derive(Default)]
@@ -88,7 +89,7 @@ impl World {
         self.agenda.values().all(|event| match event {
             Event::Signalled(signal) => signal.repeats,
             Event::Expired(_) | Event::PauseFrame(_) => true,
-            Event::TxDone(_) | Event::Arrived { .. } => false,
+            Event::TxDone(_) | Event::Arrived { .. } | Event::Retry(_) => false,
         })
     }
 
@@ -137,6 +138,9 @@ impl Effects<Trip> for World {
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
         self.add(at, Event::PauseFrame(event));
     }
+    fn retry_at(&mut self, at: Time, channel: ChannelId) {
+        self.add(at, Event::Retry(channel));
+    }
 }
 
 pub struct Simulation {
@@ -147,6 +151,8 @@ pub struct Simulation {
     pub delivered_bytes: u64,
     /// Bytes delivered by flow.
     pub by_flow: BTreeMap<usize, u64>,
+    /// The numbers of delivered frames, in order.
+    pub delivered: Vec<usize>,
     pub router: Option<Router>,
     sent: usize,
 }
@@ -160,6 +166,7 @@ impl Simulation {
             entered_bytes: 0,
             delivered_bytes: 0,
             by_flow: BTreeMap::new(),
+            delivered: Vec::new(),
             router: None,
             sent: 0,
         }
@@ -200,6 +207,7 @@ impl Simulation {
             Event::PauseFrame(event) => {
                 self.model.pause_frame_event(at, event, &mut self.world);
             }
+            Event::Retry(channel) => self.model.run_retry(at, channel, &mut self.world),
             Event::Arrived { channel, priority, trip } => self.arrive(at, channel, priority, trip),
         }
         true
@@ -214,6 +222,7 @@ impl Simulation {
         let Some((next, next_priority)) = trip.rest.pop() else {
             self.model.delivered(channel, bytes);
             self.delivered_bytes += u64::from(bytes);
+            self.delivered.push(trip.number);
             *self.by_flow.entry(trip.flow).or_default() += u64::from(bytes);
             return;
         };
