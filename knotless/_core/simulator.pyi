@@ -13,6 +13,9 @@ from knotless._core.forwarding import State
 DROP_CAUSES: tuple[str, ...]
 """Names of the causes for which frames are dropped; ``broadcast_limit`` is no loss."""
 
+RETRY_COUNTS: tuple[str, ...]
+"""Names of what links that repeat frames count: those of SAI, and how often they gave up."""
+
 BROADCAST_SHARE: float
 """Share of its line that broadcasts of a host may take, by default."""
 
@@ -151,6 +154,12 @@ class _Channels(Protocol):
     @property
     def loss(self) -> NDArray[np.float64]:
         """The share of frames that the channel loses at random, 0 to 1."""
+    @property
+    def line_errors(self) -> tuple[float, int]:
+        """Bit errors for each bit, 0 to 1, and how many frames in a row have any on average."""
+    @property
+    def retry(self) -> int | None:
+        """Links repeat frames, and give up after so many replays, 0: never. None: they do not."""
     @property
     def broadcast_share(self) -> float:
         """Share of its line that broadcasts of a host may take, 0 to 1; 0: no limit."""
@@ -400,6 +409,13 @@ class Report:
     @property
     def channel_pause_frames(self) -> NDArray[np.uint64]:
         """PAUSE and PFC frames on each channel, where these take their place on the wire."""
+    @property
+    def channel_retries(self) -> list[NDArray[np.uint64]]:
+        """By count, in the order of ``RETRY_COUNTS``; empty arrays if links repeat no frames."""
+    @property
+    def channel_replay_peak_bytes(self) -> NDArray[np.uint64]: ...
+    @property
+    def channel_replay_mean_bytes(self) -> NDArray[np.float64]: ...
     @property
     def pools(self) -> list[tuple[int, str, int, int]]:
         """The pools of switches with settings, warm-up included.

@@ -55,6 +55,8 @@ class ChannelTable:
     pause_limit: tuple[int, int] | None = None
     hubs: bool = False
     watchdog_action: str = "drop"
+    line_errors: tuple[float, int] = (0.0, 1)
+    retry: int | None = None
     switches: tuple[str, ...] = ()
     switch_settings: str | None = None
 
@@ -103,6 +105,10 @@ def channel_table(
         packet_bytes=packet_bytes,
         **vars(switching.buffers),
     )
+    if switching.retry is not None and switching.buffers.headroom is None:
+        # After a pause as much may arrive as a replay buffer holds: a frame more than without one.
+        longest = simulator.longest_frame_bytes(packet_bytes)
+        headroom = headroom + np.uint64(longest)
     switch_settings = switching.switch_settings
     if switch_settings is not None and switching.buffers.headroom is None:
         names = [switch.name for switch in fabric.switches]
@@ -144,6 +150,8 @@ def channel_table(
         pause_limit=_pause_limit(pause_limit),
         hubs=fabric.hub is not None,
         watchdog_action=switching.watchdog_action,
+        line_errors=(switching.line_errors, switching.errors_in_a_row),
+        retry=switching.retry,
         switches=tuple(switch.name for switch in fabric.switches),
         switch_settings=None
         if switch_settings is None

@@ -9,7 +9,7 @@ import numpy as np
 from knotless.simulation.channels import ChannelTable
 
 _SETTINGS = (
-    *("flow_control", "hubs", "watchdog_action"),
+    *("flow_control", "hubs", "watchdog_action", "line_errors", "retry"),
     *("broadcast_share", "broadcast_burst_bytes", "pause_limit"),
 )
 """What is no column."""

@@ -15,6 +15,7 @@ from knotless._core.simulator import (
     DROP_CAUSES,
     GAP_BYTES,
     PAUSE_FRAME_BYTES,
+    RETRY_COUNTS,
     Histogram,
     Report,
     wire_bytes,
@@ -24,7 +25,7 @@ from knotless.simulation.channels import ChannelTable
 from knotless.simulation.completion import Completions
 from knotless.simulation.scenario import Scenario
 from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
-from knotless.simulation.verdict import verdict
+from knotless.simulation.verdict import times_given_up, verdict
 from knotless.simulation.workload import CollectiveRun
 
 _ARRAYS = (
@@ -126,6 +127,13 @@ class Result:
         return int(self.report.flow_lost.sum())
 
     @property
+    def deadlock(self) -> bool | None:
+        """Whether a deadlock formed; None if links gave up, and lost frames, before any did."""
+        if self.report.deadlock is not None:
+            return True
+        return None if times_given_up(self.report) else False
+
+    @property
     def knot(self) -> list[str]:
         """The cycle of the first deadlock, as ``SWITCH:PORT/PRIORITY``; empty without one.
 
@@ -197,6 +205,11 @@ class Result:
             digest.update(repr(report.pools).encode())
             if report.channel_pause_frames.any():
                 _digest_array(digest, "pause_frames", report.channel_pause_frames)
+        if self.scenario.switching.retry is not None:
+            for name, counted in zip(RETRY_COUNTS, report.channel_retries, strict=True):
+                _digest_array(digest, name, counted)
+            _digest_array(digest, "replay_peak_bytes", report.channel_replay_peak_bytes)
+            _digest_array(digest, "replay_mean_bytes", report.channel_replay_mean_bytes)
         if self.scenario.endpoints.transport is not None:
             _digest_array(digest, "notifications", report.flow_notifications)
             _digest_array(digest, "retransmitted", report.flow_retransmitted)
@@ -254,9 +267,10 @@ class Result:
             "pool_peaks": self.pool_peaks(),
             **self._transport(),
             **self._endpoints(),
+            **_retry_of(self, slice(None)),
             "collisions": int(report.station_collisions.sum()),
             "given_up": int(report.station_given_up.sum()),
-            "deadlock": report.deadlock is not None,
+            "deadlock": self.deadlock,
             "deadlocks": report.deadlocks,
             "knot": self.knot,
             "knot_since_us": None
@@ -416,9 +430,25 @@ def by_channel(result: Result) -> list[dict[str, Any]]:
                 kind: int(counted[channel])
                 for kind, counted in zip(STORM_COUNTS, storms, strict=True)
             },
+            **_retry_of(result, slice(channel, channel + 1)),
         }
         for channel, name in enumerate(result.channels.names)
     ]
+
+
+def _retry_of(result: Result, channels: slice) -> dict[str, Any]:
+    """Return what links that repeat frames have counted on channels, and the fullest buffers."""
+    if result.scenario.switching.retry is None:
+        return {}
+    report = result.report
+    counted = zip(RETRY_COUNTS, report.channel_retries, strict=True)
+    return {
+        "retry": {
+            **{name: int(counts[channels].sum()) for name, counts in counted},
+            "replay_peak_bytes": int(report.channel_replay_peak_bytes[channels].max()),
+            "replay_mean_bytes": round(float(report.channel_replay_mean_bytes[channels].max()), 3),
+        }
+    }
 
 
 def by_pool(result: Result) -> list[dict[str, Any]]:

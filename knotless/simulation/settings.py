@@ -35,6 +35,7 @@ MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0
 MAX_CREDIT_UNIT_BYTES = 65_536
+MAX_LINE_ERRORS, MAX_IN_A_ROW, MAX_RETRY = 0.01, 1_000_000, 255
 MIN_RATE_MBPS, MAX_RATE_MBPS = 0.001, 1e9
 BROADCAST = 0
 """In place of the number of a multicast group, which count from 1: frames to all hosts."""
@@ -212,7 +213,9 @@ class Switching:
     ``cut_through`` is the number of bytes after which a frame is forwarded; 0 is
     store-and-forward. ``watchdog_us`` is the detection time of the watchdogs; their restoration
     time is twice that by default. ``broadcast_share`` and ``broadcast_burst_bytes`` limit the
-    broadcasts of each host (0: no limit).
+    broadcasts of each host (0: no limit). ``line_errors`` is the bit error rate of every line, and
+    ``errors_in_a_row`` how many frames in a row have errors on average. With ``retry`` links repeat
+    frames (``docs/retry.md``), and give up after that many replays without progress (0: never).
     """
 
     flow_control: FlowControl
@@ -224,6 +227,9 @@ class Switching:
     watchdog_action: Literal["drop", "drop-egress", "forward"] = "drop"
     broadcast_share: float = BROADCAST_SHARE
     broadcast_burst_bytes: int = BROADCAST_BURST_BYTES
+    line_errors: float = 0.0
+    errors_in_a_row: int = 1
+    retry: int | None = None
 
     def __post_init__(self) -> None:
         """Take the flow control by its name; raise SimulationError for what is not possible."""
@@ -233,6 +239,16 @@ class Switching:
         object.__setattr__(self, "flow_control", FlowControl(self.flow_control))
         if not 0 <= self.cut_through <= MAX_PACKET_BYTES:
             raise SimulationError(f"cut-through after {self.cut_through} bytes is not possible")
+        if not 0 <= self.line_errors <= MAX_LINE_ERRORS:
+            raise SimulationError(
+                f"line errors: {self.line_errors:g} for each bit are not in 0..{MAX_LINE_ERRORS:g}"
+            )
+        if not 1 <= self.errors_in_a_row <= MAX_IN_A_ROW:
+            raise SimulationError(
+                f"1 to {MAX_IN_A_ROW} frames in a row may have errors, not {self.errors_in_a_row}"
+            )
+        if self.retry is not None and not 0 <= self.retry <= MAX_RETRY:
+            raise SimulationError(f"retry: {self.retry} replays are not in 0..{MAX_RETRY}")
         _check_time("watchdog", self.watchdog_us, 1e-6)
         _check_time("watchdog restoration", self.watchdog_restore_us)
         try:

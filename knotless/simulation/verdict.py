@@ -8,6 +8,7 @@ from knotless._core.simulator import (
     CREDIT_UNIT_BYTES,
     DROP_CAUSES,
     GAP_BYTES,
+    RETRY_COUNTS,
     Deadlock,
     Report,
     headroom_bytes,
@@ -49,6 +50,7 @@ def _headroom(scenario: Scenario) -> list[str]:
         ),
         default=(0, 0.0, 0.0),
     )
+    needed += 0 if scenario.switching.retry is None else longest
     if given >= needed:
         return []
     return [
@@ -110,6 +112,11 @@ def frames_lost(report: Report) -> tuple[int, dict[str, int]]:
     return lost, {cause: count for cause, count in causes.items() if count}
 
 
+def times_given_up(report: Report) -> int:
+    """Return how often links that repeat frames gave up."""
+    return int(report.channel_retries[RETRY_COUNTS.index("given_up")].sum())
+
+
 def frames_over_limit(report: Report) -> int:
     """Return how many broadcasts their limit has dropped."""
     return _drops(report)[BROADCAST_LIMIT]
@@ -139,6 +146,8 @@ def verdict(report: Report, knot: list[str]) -> str:
     if lost:
         named = ", ".join(f"{cause} {count}" for cause, count in causes.items())
         parts.append(f"FRAMES LOST: {lost}" + (f" ({named})" if named else ""))
+    if given_up := times_given_up(report):
+        parts.append(f"LINKS GAVE UP: {given_up} times, so deadlock-freedom is unknown")
     if not arrived:
         ended = f"at the end, {report.now_ps / PICOSECONDS_PER_US:g} us,"
         under_way = f"{ended} {report.in_network} packets were under way"

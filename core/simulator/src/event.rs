@@ -36,6 +36,8 @@ pub(crate) enum Event {
     Expired(VirtualChannel),
     /// A pause frame is sent, or is to be repeated.
     PauseFrame(PauseFrameEvent),
+    /// The sender of a channel whose link repeats frames may have something to do.
+    Retry(ChannelId),
     /// The traffic driver asked to be called for this source.
     Source { source: u32, tag: u64 },
     /// Something on the shared medium of a hub.

@@ -54,6 +54,8 @@ pub struct Fabric {
     pub(crate) hubs: bool,
     /// What its switches are like inside, if that is set.
     pub(crate) switch_settings: Option<Box<FabricSwitches>>,
+    /// Its links repeat frames, and give up after so many replays; 0: never.
+    pub(crate) retry: Option<u32>,
 }
 
 /// What the switches of a fabric are like inside.
@@ -88,7 +90,8 @@ impl Fabric {
             if other.3 as usize != number || other.1 != to || other.2 != from {
                 return Err(wrong("the other direction belongs to another link"));
             }
-            let faults = Faults { loss: config.faults.loss, ..Faults::NONE };
+            let Faults { loss, bit_errors, .. } = config.faults;
+            let faults = Faults { loss, bit_errors, ..Faults::NONE };
             if config.faults != faults {
                 return Err(wrong("a simulated line loses frames and does nothing else to them"));
             }
@@ -148,7 +151,15 @@ impl Fabric {
             at,
             hubs: false,
             switch_settings: None,
+            retry: None,
         })
+    }
+
+    /// Have all links repeat the frames that their lines lose or corrupt, and give up after `limit`
+    /// replays without progress; 0: never.
+    pub fn with_retry(mut self, limit: u32) -> Fabric {
+        self.retry = Some(limit);
+        self
     }
 
     /// Have its switches, of these names, be as the settings say. `ports` is the port by which each

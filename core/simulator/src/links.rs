@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use switch_model::{
     transmission_time, wire_bytes, ChannelId, DropCause, Effects, EventKind, EventOrder,
-    PauseFrameEvent, Sent, Signal, Time, VirtualChannel,
+    PauseFrameEvent, Sent, Signal, Time, VirtualChannel, PRIORITIES,
 };
 
 use crate::event::{Event, EventQueue, Flight};
@@ -293,5 +293,24 @@ impl Effects<Packet> for Links {
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
         self.repeats += 1;
         self.events.add(at, event.order(), Event::PauseFrame(event));
+    }
+
+    fn retry_at(&mut self, at: Time, channel: ChannelId) {
+        // Behind the classes of the channel, which are those of its pauses.
+        let target = VirtualChannel { channel, class: PRIORITIES as u8 };
+        let order = EventOrder::of_target(EventKind::PauseTimer, target);
+        self.events.add(at, order, Event::Retry(channel));
+    }
+
+    fn kept(&mut self, channel: ChannelId) {
+        if let Some(host) = self.sending_host(channel) {
+            self.waiting[host as usize] -= 1;
+        }
+    }
+
+    fn returned(&mut self, channel: ChannelId) {
+        if let Some(host) = self.sending_host(channel) {
+            self.waiting[host as usize] += 1;
+        }
     }
 }

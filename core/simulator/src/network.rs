@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use switch_model::{
     longest_frame_bytes, ChannelCounters, ChannelId, DropCause, Frame, Model, PauseFrameEvent,
-    Signal, Time, VirtualChannel, PRIORITIES,
+    RetrySettings, Signal, Time, VirtualChannel, PRIORITIES,
 };
 
 use crate::error::Error;
 use crate::event::{EventQueue, Flight};
 use crate::event_queue::{First, Key, Upcoming};
-use crate::fabric::{Fabric, FabricSwitches, Node};
+use crate::fabric::{Fabric, FabricSwitches, Forwarding, Node};
 use crate::held_rules::{HeldRules, Passed};
 use crate::links::Links;
 use crate::message::{Messages, Packet, ON_TREE, TAG_BYTES};
@@ -100,6 +100,13 @@ impl Network {
                 .and_then(|()| model.set_pause_frames(inside, names, ports, longest));
             set.map_err(|text| Error::new(format!("switch settings: {text}")))?;
         }
+        if let Some(limit) = fabric.retry {
+            if let Some(what) = refused_with_retry(&fabric, &tables, settings) {
+                return Err(Error::new(format!("links that repeat frames do not go with {what}")));
+            }
+            let longest_frame_bytes = longest_frame_bytes(settings.packet_bytes);
+            model.set_retry(RetrySettings { limit, longest_frame_bytes });
+        }
         if model.watchdogs().next().is_some() {
             model.set_directions(fabric.back.iter().copied());
         }
@@ -168,6 +175,11 @@ impl Network {
             }
             () if configs().any(|c| c.flow_control.uses_credits() && c.faults.any()) => {
                 Some("credits on lines that lose frames, which return them at once")
+            }
+            () if self.fabric.retry.is_some()
+                && configs().any(|c| c.flow_control.uses_credits()) =>
+            {
+                Some("credits on links that repeat frames, which return them when they give up")
             }
             () if self.links.has_dropped() => Some("frames are lost at once"),
             () => None,
@@ -444,6 +456,11 @@ impl Network {
         self.model.count_drop(channel, DropCause::Headroom);
     }
 
+    /// The sender of a channel whose link repeats frames may have something to do.
+    pub fn run_retry(&mut self, at: Time, channel: ChannelId) {
+        self.model.run_retry(at, channel, &mut self.links);
+    }
+
     /// Counters of all channels.
     pub fn counters(&self, now: Time) -> Vec<ChannelCounters> {
         let channels = 0..self.fabric.channels() as u32;
@@ -672,5 +689,25 @@ impl Network {
             return Arrival::Lost;
         }
         Arrival::Copied(copies)
+    }
+}
+
+/// What cannot be simulated with links that repeat frames, of these settings.
+fn refused_with_retry(
+    fabric: &Fabric,
+    tables: &Tables,
+    settings: &Settings,
+) -> Option<&'static str> {
+    let inside = fabric.switch_settings.as_ref();
+    match () {
+        () if fabric.hubs => Some("hubs"),
+        () if settings.forwarding != Forwarding::StoreAndForward => {
+            Some("cut-through, which forwards a frame before its end shows errors")
+        }
+        () if tables.generations() > 1 => Some("rules that change"),
+        () if inside.is_some_and(|inside| inside.settings.has_pause_frames()) => {
+            Some("pause frames on the wire")
+        }
+        () => None,
     }
 }

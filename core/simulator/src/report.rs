@@ -1,6 +1,6 @@
 //! The results of a simulation.
 
-use switch_model::{ChannelCounters, PoolCounters, Time, VirtualChannel};
+use switch_model::{ChannelCounters, PoolCounters, RetryCounters, Time, VirtualChannel};
 
 use crate::histogram::Histogram;
 
@@ -126,6 +126,8 @@ pub struct Report {
     pub completion: Histogram,
     /// By channel, after the warm-up.
     pub channels: Vec<ChannelCounters>,
+    /// The same of links that repeat frames; empty if none do.
+    pub retries: Vec<RetryCounters>,
     /// The pools of switches with settings, warm-up included.
     pub pools: Vec<PoolCounters>,
     /// The first deadlock that formed, whether or not it persists.

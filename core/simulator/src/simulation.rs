@@ -4,7 +4,9 @@
 //! into packets; the [`Network`], or the [`Hubs`] in its place, carries the packets to their hosts;
 //! hosts tell the driver what has happened to messages.
 
-use switch_model::{ChannelCounters, ChannelId, EventOrder, PauseFrameEvent, Time, Watchdog};
+use switch_model::{
+    ChannelCounters, ChannelId, EventOrder, PauseFrameEvent, RetryCounters, Time, Watchdog,
+};
 
 use crate::alone::{acknowledgement_time, message_time, Line};
 use crate::deadlocks::{Deadlocks, Searched};
@@ -60,6 +62,8 @@ pub struct Simulation {
     events: u64,
     /// Counters of the channels at the end of the warm-up.
     at_warm_up: Vec<ChannelCounters>,
+    /// The same of links that repeat frames.
+    retries_at_warm_up: Vec<RetryCounters>,
     first_pauses: FirstPauses,
     /// The other parts, if several cores are used: this is part 0 then.
     parallel: Option<Box<Parallel>>,
@@ -108,6 +112,7 @@ impl Simulation {
             orders: Orders::new(),
             events: 0,
             at_warm_up: Vec::new(),
+            retries_at_warm_up: Vec::new(),
             first_pauses: FirstPauses::default(),
             parallel: None,
             settings,
@@ -219,6 +224,7 @@ impl Simulation {
             Event::Expired(target) => self.network.expired(at, target),
             Event::HostPause { host, until } => self.network.pause_host(at, host, until),
             Event::PauseFrame(event) => self.pause_frame(at, event),
+            Event::Retry(channel) => self.retry(at, channel),
             Event::Source { source, tag } => {
                 let first = self.orders.len();
                 self.driver.due(at, source, tag, &mut self.orders);
@@ -253,6 +259,13 @@ impl Simulation {
         if self.settings.end == Time::MAX {
             self.network.end_repeats();
         }
+    }
+
+    fn retry(&mut self, at: Time, channel: ChannelId) {
+        if let Some(host) = self.network.sending_host(channel) {
+            self.feed(at, host);
+        }
+        self.network.run_retry(at, channel);
     }
 
     #[inline(always)]
@@ -460,6 +473,7 @@ impl Simulation {
             hubs.reset_counts();
         }
         self.at_warm_up = self.network.counters(at);
+        self.retries_at_warm_up = self.network.model().retry_counters(at);
     }
 
     /// Virtual time.
@@ -568,7 +582,12 @@ impl Simulation {
         for (counters, before) in channels.iter_mut().zip(&self.at_warm_up) {
             *counters = counters.since(before);
         }
+        let mut retries = self.retry_counters(now);
+        for (counters, before) in retries.iter_mut().zip(&self.retries_at_warm_up) {
+            *counters = counters.since(before);
+        }
         let mut report = Report {
+            retries,
             now,
             measured: now - since,
             events: self.events(),
@@ -604,6 +623,7 @@ fn endpoints_of(
     let refused = match traffic {
         _ if hosts.transport.is_some() => Some("a transport"),
         _ if !hosts.receivers.is_empty() => Some("rates of receivers"),
+        _ if fabric.retry.is_some() => Some("links that repeat frames"),
         _ if tables.trees() > 0 => Some("multicasts"),
         _ if tables.generations() > 1 => Some("rules that change"),
         Traffic::Flows { arrivals: Arrivals::Acknowledged { .. }, .. } => {

@@ -11,9 +11,9 @@ use forwarding::state::{Behaviour, Choice, Hop, State, Unsupported};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use simulator::{
-    Arrivals, Buffer, ChannelConfig, Fabric, Faults, Flow, FlowControl, Forwarding, HostSettings,
-    LinkChange, Node, Process, Sending, Settings, Simulation, SlowReceiver, Tables, Target, Time,
-    Traffic, Watchdog, WatchdogAction, Wish,
+    Arrivals, BitErrors, Buffer, ChannelConfig, Fabric, Faults, Flow, FlowControl, Forwarding,
+    HostSettings, LinkChange, Node, Process, Sending, Settings, Simulation, SlowReceiver, Tables,
+    Target, Time, Traffic, Watchdog, WatchdogAction, Wish,
 };
 use test_tier::case_count;
 
@@ -55,6 +55,7 @@ struct Drawn {
     rows: Vec<(ChannelConfig, Node, Node, u32)>,
     hosts: Vec<u32>,
     tables: Tables,
+    retry: Option<u32>,
 }
 
 impl Drawn {
@@ -109,7 +110,7 @@ fn draw(random: &mut SplitMix64, line: ChannelConfig, delays: &[Time]) -> Drawn 
     let mut state = State::new(of, Vec::new(), class);
     explore(&mut state, &mut Shortest { next, at: hosts.clone() }, &[]);
     let tables = Tables::new(&state, &ports).expect("routes");
-    Drawn { switches, rows, hosts, tables }
+    Drawn { switches, rows, hosts, tables, retry: None }
 }
 
 /// By switch: the channels with which the shortest paths to it begin.
@@ -296,7 +297,7 @@ fn random_fabrics_have_one_result() {
         };
         let delays = [[MICROSECOND; 3], [MICROSECOND, MICROSECOND / 2, 3 * MICROSECOND]];
         let delays = delays[below(&mut random, 2) as usize];
-        let drawn = draw(&mut random, line, &delays);
+        let mut drawn = draw(&mut random, line, &delays);
         let links = drawn.rows.len() as u64;
         let mut changes: Vec<LinkChange> = Vec::new();
         for _ in 0..below(&mut random, 3) {
@@ -318,6 +319,12 @@ fn random_fabrics_have_one_result() {
             },
             link_changes: changes,
         };
+        let whole = settings.forwarding == Forwarding::StoreAndForward;
+        if whole && flow_control != FlowControl::Credits && below(&mut random, 2) == 0 {
+            let bit_errors = BitErrors::new(1e-5, 1 + below(&mut random, 3) as u32);
+            drawn.rows.iter_mut().for_each(|row| row.0.faults.bit_errors = bit_errors);
+            drawn.retry = Some(below(&mut random, 4) as u32);
+        }
         let (one, counts) = run(&drawn, kind, seed, &settings, 1);
         seen.iter_mut().zip(counts).for_each(|(seen, count)| *seen += u64::from(count > 0));
         for cores in 2..=drawn.switches.min(4) as usize {

@@ -4,7 +4,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simulator::{
-    BroadcastLimit, Buffer, Chance, ChannelConfig, Fabric, Faults, Node, PauseLimit,
+    BitErrors, BroadcastLimit, Buffer, Chance, ChannelConfig, Fabric, Faults, Node, PauseLimit,
     SwitchSettings, Tables, Watchdog, WatchdogAction,
 };
 
@@ -30,6 +30,8 @@ pub struct Channels<'py> {
     watchdog_action: String,
     jitter_ps: PyReadonlyArray1<'py, u64>,
     loss: PyReadonlyArray1<'py, f64>,
+    line_errors: (f64, u32),
+    retry: Option<u32>,
     broadcast_share: f64,
     broadcast_burst_bytes: u64,
     pause_limit: Option<(u16, u64)>,
@@ -83,6 +85,7 @@ impl Channels<'_> {
         };
         let jitter_ps = column(&self.jitter_ps, count)?;
         let loss = column(&self.loss, count)?;
+        let bit_errors = BitErrors::new(self.line_errors.0, self.line_errors.1);
         let limit = BroadcastLimit::new(self.broadcast_share, self.broadcast_burst_bytes);
         let pauses = self
             .pause_limit
@@ -114,12 +117,16 @@ impl Channels<'_> {
                 pause_limit: pauses.filter(|_| matches!(to, Node::Host(_))),
                 broadcast_limit: matches!(from, Node::Host(_)).then_some(limit),
                 jitter: jitter_ps[c],
-                faults: Faults { loss: Chance::new(loss[c]), ..Faults::NONE },
+                faults: Faults { loss: Chance::new(loss[c]), bit_errors, ..Faults::NONE },
             };
             (config, from, to, back[c])
         });
         let fabric = Fabric::new(switches, hosts, channels.collect()).map_err(wrong)?;
         let fabric = if self.hubs { fabric.with_hubs().map_err(wrong)? } else { fabric };
+        let fabric = match self.retry {
+            Some(limit) => fabric.with_retry(limit),
+            None => fabric,
+        };
         let Some(json) = &self.switch_settings else { return Ok(fabric) };
         let settings: SwitchSettings = serde_json::from_str(json)
             .map_err(|error| PyValueError::new_err(format!("switch settings: {error}")))?;

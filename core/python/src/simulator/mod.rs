@@ -301,6 +301,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(select_members, module)?)?;
     let causes = simulator::drop_causes().iter().map(|(_, name)| name);
     module.add("DROP_CAUSES", PyTuple::new(module.py(), causes.collect::<Vec<_>>())?)?;
+    let counts = simulator::RetryCount::ALL.map(|(_, name)| name);
+    module.add("RETRY_COUNTS", PyTuple::new(module.py(), counts)?)?;
     module.add_class::<report::PyDeadlock>()?;
     module.add_class::<report::PyHistogram>()?;
     module.add_class::<report::PyReport>()

@@ -2,7 +2,9 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use simulator::{FlowReport, Histogram, PriorityCounters, Report, VirtualChannel, PRIORITIES};
+use simulator::{
+    FlowReport, Histogram, PriorityCounters, Report, RetryCount, VirtualChannel, PRIORITIES,
+};
 
 use super::convert::array;
 
@@ -45,6 +47,9 @@ pub struct PyReport {
     channel_marked_frames: Py<PyArray2<u64>>,
     channel_storms: Vec<Numbers>,
     channel_pause_frames: Numbers,
+    channel_retries: Vec<Numbers>,
+    channel_replay_peak_bytes: Numbers,
+    channel_replay_mean_bytes: Py<PyArray1<f64>>,
     pools: Vec<Pool>,
     deadlock: Option<PyDeadlock>,
     deadlocks: u64,
@@ -159,6 +164,14 @@ impl PyReport {
                 array(py, channels.iter().map(|channel| channel.storm_alerts)),
             ],
             channel_pause_frames: array(py, channels.iter().map(|channel| channel.pause_frames)),
+            channel_retries: (0..RetryCount::ALL.len())
+                .map(|count| array(py, report.retries.iter().map(move |of| of.counts[count])))
+                .collect(),
+            channel_replay_peak_bytes: array(py, report.retries.iter().map(|of| of.peak_bytes)),
+            channel_replay_mean_bytes: {
+                let measured = report.measured.max(1) as f64;
+                array(py, report.retries.iter().map(|of| of.byte_time as f64 / measured))
+            },
             pools: report
                 .pools
                 .iter()

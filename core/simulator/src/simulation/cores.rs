@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switch_model::{ChannelCounters, ChannelId, PoolCounters, Time, Watchdog};
+use switch_model::{ChannelCounters, ChannelId, PoolCounters, RetryCounters, Time, Watchdog};
 
 use super::parallel::{Parallel, MOST_PARTS};
 use super::Simulation;
@@ -89,6 +89,7 @@ impl Simulation {
                 orders: Vec::new(),
                 events: 0,
                 at_warm_up: Vec::new(),
+                retries_at_warm_up: Vec::new(),
                 first_pauses: FirstPauses::default(),
                 parallel: None,
             });
@@ -113,6 +114,7 @@ impl Simulation {
                         flows.as_ref().map_or(source, |flows| flows[source as usize].from),
                     ),
                     Event::HostPause { host, .. } => host_is_its(host),
+                    Event::Retry(channel) => first_hop(channel),
                     _ => number == 0,
                 },
             };
@@ -191,9 +193,9 @@ impl Simulation {
                 self.change_link_of_parts(at, self.settings.link_changes[number as usize]);
             }
             Event::WarmUpEnd => {
-                let counters = self.counters(at);
+                let (counters, retries) = (self.counters(at), self.retry_counters(at));
                 self.each_part(|part| part.hosts.reset_counts());
-                self.at_warm_up = counters;
+                (self.at_warm_up, self.retries_at_warm_up) = (counters, retries);
                 if let Some(parallel) = &mut self.parallel {
                     parallel.forget_completions();
                 }
@@ -303,6 +305,16 @@ impl Simulation {
             }
         });
         counters.collect()
+    }
+
+    /// By channel, what links that repeat frames have counted; empty if none do.
+    pub(super) fn retry_counters(&self, now: Time) -> Vec<RetryCounters> {
+        let own = self.network.model().retry_counters(now);
+        let Some(parallel) = &self.parallel else { return own };
+        let parts: Vec<_> =
+            self.parts().map(|part| part.network.model().retry_counters(now)).collect();
+        let sender = |channel: usize| parallel.places().ends(ChannelId(channel as u32))[0];
+        (0..own.len()).map(|channel| parts[sender(channel)][channel]).collect()
     }
 
     /// How full the pools of switches are.

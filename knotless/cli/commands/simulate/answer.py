@@ -26,7 +26,7 @@ from knotless.cli.commands.simulate.options import Output
 from knotless.cli.options import given_options
 from knotless.simulation import Result
 from knotless.simulation.result import OPTIONAL_KEYS
-from knotless.simulation.verdict import frames_lost, frames_over_limit
+from knotless.simulation.verdict import frames_lost, frames_over_limit, times_given_up
 
 _TREE = 10
 """Lines of a tree of pauses that a terminal shows."""
@@ -54,6 +54,8 @@ def _headline(result: Result, values: Mapping[str, Any]) -> Headline:
     subject = f"{values['pattern']}{by} on {values['fabric']} with {engine} {condition}"
     lost = frames_lost(result.report)[0]
     parts = [f"{counted(lost, 'frames')} lost"] if lost else []
+    if given_up := times_given_up(result.report):
+        parts.append(f"links gave up {counted(given_up, 'times')}")
     if not values["packets"]:
         parts.insert(0, "nothing delivered")
     if values["deadlock"]:
@@ -120,6 +122,9 @@ def _figures(result: Result, values: Mapping[str, Any]) -> Iterator[Figure]:
     yield Figure("paused", values["paused_us"], "us", where=paused)
     yield Figure("marked", values["marked_frames"], "frames")
     yield Figure("sent again", values["retransmitted_frames"], "frames")
+    if "retry" in values:
+        kept = f"{values['retry']['replay_mean_bytes']:,.0f} bytes kept on average at most"
+        yield Figure("replays", values["retry"]["llr_tx_replay"], where=f"of links, {kept}")
     yield Figure("collisions", values["collisions"])
     pools = values["pool_peaks"].items()
     for name, peak in sorted(pools, key=lambda pool: -pool[1]["peak_bytes"])[:1]:

@@ -35,6 +35,7 @@ from knotless.simulation import (
 from knotless.simulation.memory import check_memory
 from knotless.simulation.run import MAX_CORES
 from knotless.simulation.scenario import DEFAULT_PACKETS
+from knotless.simulation.settings import MAX_IN_A_ROW, MAX_LINE_ERRORS, MAX_RETRY
 from knotless.simulation.transport import KINDS as TRANSPORTS
 from knotless.simulation.transport import Transport, transport_of
 from knotless.simulation.workload import Flows
@@ -187,6 +188,9 @@ class LinkOptions:
 
     rate: float | None
     delay: float | None
+    line_errors: float
+    errors_in_a_row: int
+    retry: int | None
     cut: tuple[tuple[str, float], ...]
     repair: tuple[tuple[str, float], ...]
 
@@ -202,6 +206,27 @@ link_options = grouped(
     LinkOptions,
     click.option("--rate", type=RATE, help="Rate of every link, Mbit/s."),
     click.option("--delay", type=DELAY, help="Delay of every link."),
+    click.option(
+        "--line-errors",
+        type=Number(0, MAX_LINE_ERRORS),
+        default=0.0,
+        metavar="RATE",
+        help="Bit error rate of every line; frames with errors are lost, or repeated with --retry.",
+    ),
+    click.option(
+        "--errors-in-a-row",
+        type=Whole(1, MAX_IN_A_ROW),
+        default=1,
+        metavar="FRAMES",
+        help="How many frames in a row have errors on average [default: each by chance].",
+    ),
+    click.option(
+        "--retry",
+        type=Whole(0, MAX_RETRY),
+        metavar="REPLAYS",
+        help="Links repeat frames that lines lose or corrupt, and give up after so many replays"
+        " without progress; 0: never.",
+    ),
     click.option(
         "--cut",
         multiple=True,
@@ -375,6 +400,9 @@ def scenario_of(
         **(options.watchdog or {}),
         **{f"broadcast_{key}": value for key, value in limit.items()},
         link_changes=options.links.changes(),
+        line_errors=options.links.line_errors,
+        errors_in_a_row=options.links.errors_in_a_row,
+        retry=options.links.retry,
         host_pauses=hosts.host_pauses,
         pause_limit=PauseLimit(hosts.pause_share),
         warm_up_us=run.warm_up,
