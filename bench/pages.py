@@ -20,7 +20,7 @@ from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
 from knotless.results.page_parts import PartError, rewritten
 from knotless_experiments.reproduction.inserts import INSERTS
-from tests import measure_page
+from tests import measure_page, prove_changes
 from tests.seeded import limits, summary
 from tests.support import endpoint_overloads, session_edits
 
@@ -31,6 +31,7 @@ PAGES = (
     "decisions/repair.md",
     "endpoints.md",
     "explanation/proof.md",
+    "explanation/verdicts.md",
     "performance.md",
     "seeded-controllers.md",
     "web.md",
@@ -42,6 +43,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "page-browser": measure_page.table_of,
     "plan": plan.table_of,
     "proofs": proofs.table_of,
+    "prove-changes": prove_changes.table_of,
     "repair": repair_tables.table_of_cuts,
     "repairs": repair_tables.table_of_proofs,
     "routing": routing.table_of,

@@ -3,18 +3,26 @@
 The seeded tests of changes, reloads and failures in the middle of them, and of changes between any
 two plans of a fabric, are repeated with other seeds until they have drawn so many fabrics; 10,000
 without FABRICS. ``make test-deep`` runs them once. The tiers of the pairs of plans, and the reasons
-of those that were refused, are counted. With ``--pairs``, only pairs of plans are drawn.
+of those that were refused, are counted. With ``--pairs``, only pairs of plans are drawn. ``--into``
+stores their counts; where the file has some of the same commit, the series goes on after them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bench.support.entry import about, as_stored, machine_line
+from knotless.base.errors import KnotlessError
+from knotless.base.files import read_text, write_whole
+from knotless.base.package import commit
 from tests.support import random_fabrics
 from tests.support.plan_pairs import NO_SUCH_PLAN, OUTCOMES, prove, random_pair
 
@@ -41,13 +49,21 @@ def prove_fabrics(wanted: int) -> int:
     return 0
 
 
-def prove_pairs(wanted: int, first: int) -> int:
+def prove_pairs(wanted: int, first: int, into: Path | None = None) -> int:
     """Prove the change between so many pairs of plans; return 1 if one of them is not as it should.
 
     Seeds follow each other from the first one on; some draw options of which there is no plan.
+    ``into`` is the file of counts. Raises KnotlessError if it has those of another series.
     """
-    began = time.monotonic()
-    for seed, pick in random_fabrics.seeded(range(first, sys.maxsize)):
+    begun, spent_s = about(), 0.0
+    following = first
+    OUTCOMES.clear()
+    if into is not None and into.exists():
+        kept = _kept(into, first)
+        OUTCOMES.update({row["outcome"]: row["seeds"] for row in kept["rows"]})
+        following, spent_s = kept["next"], kept["processor_s"]
+    began = time.process_time()
+    for seed, pick in random_fabrics.seeded(range(following, sys.maxsize)):
         pair = random_pair(pick)
         try:
             if pair is not None:
@@ -60,12 +76,43 @@ def prove_pairs(wanted: int, first: int) -> int:
             raise
         proven = OUTCOMES.total() - OUTCOMES[NO_SUCH_PLAN]
         if proven >= wanted or (seed + 1) % SAID_EVERY == 0:
-            spent = time.monotonic() - began
-            sys.stdout.write(f"{proven} pairs, seeds to {seed}, {spent:.0f} s: {_outcomes()}\n")
+            processor_s = round(spent_s + time.process_time() - began)
+            sys.stdout.write(f"{proven} pairs, seeds to {seed}, {processor_s} s: {_outcomes()}\n")
             sys.stdout.flush()
+            if into is not None:
+                rows = [{"outcome": text, "seeds": n} for text, n in OUTCOMES.most_common()]
+                span = {"first": first, "next": seed + 1, "offset": random_fabrics.first_seed}
+                text = as_stored(begun, **span, processor_s=processor_s, rows=rows)
+                write_whole(into, text + "\n", KnotlessError)
         if proven >= wanted:
             break
     return 0
+
+
+def _kept(into: Path, first: int) -> Mapping[str, Any]:
+    """Return the counts of a series that goes on. Raises KnotlessError if they are of another."""
+    kept: Mapping[str, Any] = json.loads(read_text(into, KnotlessError))
+    series = (kept["versions"]["commit"], kept["first"], kept["offset"])
+    if series != (commit(), first, random_fabrics.first_seed):
+        raise KnotlessError(f"{into}: has pairs of another commit or other seeds: name a new file")
+    return kept
+
+
+def table_of(stored: Mapping[str, Any]) -> list[str]:
+    """Return the counts of a stored series of pairs, for docs/explanation/verdicts.md."""
+    rows = stored["rows"]
+    pairs = sum(row["seeds"] for row in rows if row["outcome"] != NO_SUCH_PLAN)
+    return [
+        f"Of {stored['next'] - stored['first']:,} seeds {pairs:,} drew a pair of plans that there "
+        f"are, and the change of each was as it should be, in {stored['processor_s']:,} s of "
+        f"processor, at commit {stored['versions']['commit'][:10]}:",
+        "",
+        "| outcome | seeds |",
+        "|---|---|",
+        *(f"| {row['outcome']} | {row['seeds']:,} |" for row in rows),
+        "",
+        machine_line(stored),
+    ]
 
 
 def _outcomes() -> str:
@@ -82,10 +129,14 @@ def main() -> int:
     parser.add_argument("fabrics", type=int, nargs="?", default=10_000, help="default: 10,000")
     parser.add_argument("--pairs", type=int, help="only pairs of plans, so many")
     parser.add_argument("--first", type=int, default=0, help="the first seed of pairs")
+    parser.add_argument("--into", type=Path, help="a file for the counts of pairs")
     options = parser.parse_args()
     if options.pairs is None:
         return prove_fabrics(options.fabrics)
-    return prove_pairs(options.pairs, options.first)
+    try:
+        return prove_pairs(options.pairs, options.first, options.into)
+    except KnotlessError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -112,6 +112,14 @@ class Presentation:
     answer: tuple[str, str] | None = None
 
 
+THE_SIMULATOR = (
+    "The simulator",
+    "The switch model of the emulator under a virtual clock: no Open vSwitch, no kernel, and no "
+    "programs on hosts.",
+)
+"""The note on how simulated runs are measured."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """An experiment.
@@ -136,10 +144,12 @@ class Experiment:
         """Return the presentation of a run as :func:`knotless.results.results.read` returns it.
 
         With ``draw`` it has plots. Its module is imported on first use, because drawing needs
-        Matplotlib, which takes a second to import.
+        Matplotlib, which takes a second to import. Simulated runs have :data:`THE_SIMULATOR`.
         """
         shown = _module(self.name, "presentation").present(run, samples, draw)
         assert isinstance(shown, Presentation)  # noqa: S101 - not a mistake of the user
+        if run["parameters"].get("on") == SIMULATION:
+            return replace(shown, notes=[*shown.notes, THE_SIMULATOR])
         return shown
 
 

@@ -12,7 +12,7 @@ from knotless.base.files import write_whole
 from knotless.base.printable import html_text
 from knotless.results.results import read
 from knotless_experiments.framework.excluded_runs import without_virtual_time
-from knotless_experiments.framework.experiment import Experiment, Presentation
+from knotless_experiments.framework.experiment import EMULATION, Experiment, Presentation
 
 if TYPE_CHECKING:
     import jinja2
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from knotless_experiments.framework.compare import Line
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
+ONLY_EMULATED = ("ryu", "mininet", "ovs", "iperf3")
+"""Components that no run uses but an emulated one, by their key in the versions of a run."""
 
 
 def _environment() -> jinja2.Environment:
@@ -56,11 +58,16 @@ def render(run: Mapping[str, Any], shown: Presentation, svgs: Mapping[str, str])
 
     # The SVG is Matplotlib's output, in which all text is escaped or drawn as paths.
     inline = {name: Markup(svg) for name, svg in svgs.items()}  # noqa: S704
+    unused = () if run["parameters"].get("on", EMULATION) == EMULATION else ONLY_EMULATED
+    versions = {name: text for name, text in run["versions"].items() if name not in unused}
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
-            run=run, shown=shown, svgs=inline, parameters=json.dumps(run["parameters"], indent=2)
+            run={**run, "versions": versions},
+            shown=shown,
+            svgs=inline,
+            parameters=json.dumps(run["parameters"], indent=2),
         )
     )
 

@@ -24,6 +24,17 @@ FITTED = "fitted"
 """A setting of ours was chosen so that this figure comes out: it shows nothing."""
 INFERRED = "inferred"
 """The paper does not print this figure: it is derived from others that it prints."""
+MISSING = "not stored"
+
+
+def shown(spread: Spread | None, digits: int) -> str:
+    """Format a figure of ours: mean, (minimum to maximum; count)."""
+    if spread is None:
+        return MISSING
+    mean = f"{spread.mean:.{digits}f}"
+    if spread.count == 1:
+        return mean
+    return f"{mean} ({spread.least:.{digits}f} to {spread.most:.{digits}f}; {spread.count})"
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
-from knotless.results.stored import Stored
+from knotless.results.stored import FOLDER, Stored
 from knotless_experiments.framework.excluded_runs import REPEATS
 from knotless_experiments.framework.experiment import EMULATION
+from knotless_experiments.reproduction import one_value
 from knotless_experiments.reproduction.claims import claims
 from knotless_experiments.reproduction.headlines import measured
 
@@ -15,8 +17,8 @@ CHANGED = 0.02
 """Figures that would change by less than this part are not listed."""
 
 
-def lines(stored: Stored) -> Iterator[str]:
-    """Yield the page of the runs, line by line."""
+def lines(stored: Stored, evidence: Path = FOLDER) -> Iterator[str]:
+    """Yield the page of the runs, line by line; ``evidence`` is the folder of what is stored."""
     rows = [row for run in stored.runs for row in run["rows"]]
     invalid = [row for row in rows if not row["valid"]]
     yield "# Stored runs, and what was left out"
@@ -31,6 +33,8 @@ def lines(stored: Stored) -> Iterator[str]:
     yield ""
     if invalid:
         yield from _left_out(stored)
+    yield from one_value.lines(stored, evidence)
+    yield ""
     yield "## The runs"
     yield ""
     yield "| experiment | on | run | rows | left out | seed | commit | machine |"

@@ -13,8 +13,14 @@ from knotless.results import plots as style
 from knotless.results.spread import Spread
 from knotless.results.stored import FOLDER as EVIDENCE
 from knotless.results.stored import Stored, read
-from knotless_experiments.reproduction import expectations, irregular, left_out, sensitivity
-from knotless_experiments.reproduction.claim import Claim, Paper, Section
+from knotless_experiments.reproduction import (
+    expectations,
+    irregular,
+    left_out,
+    one_value,
+    sensitivity,
+)
+from knotless_experiments.reproduction.claim import Claim, Paper, Section, shown
 from knotless_experiments.reproduction.claims import claims, headlines, papers
 from knotless_experiments.reproduction.headlines import (
     PLACES,
@@ -36,22 +42,11 @@ from knotless_experiments.reproduction.verdicts import (
 )
 
 NEARLY_NOTHING = 0.02
-MISSING = "not stored"
 NOWHERE = "-"
 """Shown where a figure does not exist."""
 OVERVIEW = PurePosixPath("reproduction.md")
 FOLDER = "reproduction"
 """The folder of all pages but the first, beside it."""
-
-
-def shown(spread: Spread | None, digits: int) -> str:
-    """Format a figure: mean, (minimum to maximum; count)."""
-    if spread is None:
-        return MISSING
-    mean = f"{spread.mean:.{digits}f}"
-    if spread.count == 1:
-        return mean
-    return f"{mean} ({spread.least:.{digits}f} to {spread.most:.{digits}f}; {spread.count})"
 
 
 def printed(claim: Claim) -> str:
@@ -123,8 +118,9 @@ def overview(stored: Stored) -> Iterator[str]:
     )
     yield ""
     yield (
-        f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, and what was left out]"
-        f"({FOLDER}/runs.md) · [settings that were chosen]({FOLDER}/fitted.md)"
+        f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, what was left out, and "
+        f"which verdicts rest on one value]({FOLDER}/runs.md) · [settings that were chosen]"
+        f"({FOLDER}/fitted.md)"
     )
     yield ""
     yield from (
@@ -247,7 +243,7 @@ def table(stored: Stored) -> str:
     measures = ("mean", "least", "most", "count")
     head = ["paper", "where", "what", "printed", "mark"]
     head += [f"{on}_{name}" for on in PLACES for name in measures]
-    writer.writerow([*head, "effect", "effect_low", "effect_high", "verdict"])
+    writer.writerow([*head, "effect", "effect_low", "effect_high", "verdict", "one_value"])
     for claim in claims():
         spreads = measured(stored, claim)
         theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
@@ -261,7 +257,7 @@ def table(stored: Stored) -> str:
         spread = judged(spreads)
         ours = effect(claim, spread)
         cells += [f"{each:.6g}" for each in (ours.mean, ours.low, ours.high)] if ours else [""] * 3
-        writer.writerow([*cells, verdict(claim, spread)])
+        writer.writerow([*cells, verdict(claim, spread), one_value.reason(stored, claim)])
     return sink.getvalue()
 
 
@@ -294,7 +290,7 @@ def pages(stored: Stored, evidence: Path = EVIDENCE) -> Mapping[PurePosixPath, s
     ]
     texts[folder / "fitted.md"] = markdown.page(chosen)
     texts[folder / "expectations.md"] = markdown.page(expectations.lines(stored))
-    texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
+    texts[folder / "runs.md"] = markdown.page(left_out.lines(stored, evidence))
     texts[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):
         texts[folder / "images" / name] = svg

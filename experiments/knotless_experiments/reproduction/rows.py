@@ -53,6 +53,20 @@ def condition(row: Row, free: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple((name, row.get(name)) for name in names if name not in free)
 
 
+def is_random(row: Row) -> bool:
+    """Tell whether a simulated row can differ between seeds, or between machines.
+
+    Random are when hosts begin (``deadlock``), times of switches (``change``), visiting lists and
+    collisions on a hub (``barrier``). Programs compute for as long as the machine took (``nas``).
+    """
+    name = row["experiment"]
+    return (
+        name in ("deadlock", "change")
+        or (name == "barrier" and (row["lists"] > 1 or row["fabric"].startswith("hub")))
+        or (name == "nas" and row["computing"] is not None)
+    )
+
+
 def _plain(value: object) -> object:
     if value in _NEUTRAL:
         return None

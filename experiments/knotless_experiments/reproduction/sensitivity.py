@@ -1,18 +1,20 @@
-"""The sensitivity of simulated results to chosen settings, 20 % smaller or larger.
+"""The sensitivity of simulated results to chosen settings: 0, 20 % less, 20 and 30 % more.
 
 The runs are in ``experiments/own/sensitivity/``, apart from those that claims are computed from. In
-a group of them, one has the settings with which claims are simulated, and each other differs in one
-setting.
+a group of them, some have the settings with which claims are simulated, and each other differs in
+one setting, or has several that are 0. Where something is random, figures have ten repeats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
+from knotless.results.spread import spread_of
 from knotless.results.stored import OWN
+from knotless_experiments.reproduction.claim import shown
 from knotless_experiments.reproduction.rows import Row
 from knotless_experiments.reproduction.selectors import where
 
@@ -26,51 +28,64 @@ SETTINGS: Mapping[str, str] = {
     "delay_us": "delay of every link (`--delay`)",
 }
 """The settings that were chosen, by their key in the parameters of a run or in its costs."""
+LISTS = 10
+"""Visiting lists of a repeat: as many as those of a run from which claims are computed."""
 
 Run = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Result:
-    """A simulated figure: its words, the paper's figure, the computation, and its digits."""
+    """A simulated figure: its words, the paper's figure, the computation, and its digits.
+
+    ``compute`` returns the figure of each repeat in the rows of a run.
+    """
 
     words: str
     theirs: float
-    compute: Callable[[Sequence[Row]], float]
+    compute: Callable[[Sequence[Row]], list[float]]
     digits: int
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one experiment on the same fabrics, and the figures of each."""
+    """Runs of one experiment on the same fabrics, the figures of each, and how to repeat them."""
 
     title: str
     experiment: str
     fabric: str
     results: tuple[Result, ...]
+    command: str
 
 
-def _time(rows: Sequence[Row], column: str, **wanted: Any) -> float:
+def _one(rows: Sequence[Row], **wanted: Any) -> Row:
     (row,) = filter(where(**wanted), rows)
-    return float(row[column])
+    return row
 
 
-def _layers(fabric: str) -> Callable[[Sequence[Row]], float]:
-    def compute(rows: Sequence[Row]) -> float:
-        layers, tree = (_time(rows, "mean_us", fabric=fabric, engine=e) for e in ("dl", "updown"))
-        return layers / tree
+def _repeats(row: Row) -> list[float]:
+    means = row["list_means_us"]
+    return [fmean(means[first : first + LISTS]) for first in range(0, len(means), LISTS)]
+
+
+def _layers(fabric: str) -> Callable[[Sequence[Row]], list[float]]:
+    def compute(rows: Sequence[Row]) -> list[float]:
+        layers, tree = (
+            _repeats(_one(rows, fabric=fabric, engine=engine)) for engine in ("dl", "updown")
+        )
+        return [a / b for a, b in zip(layers, tree, strict=True)]
 
     return compute
 
 
 def _barrier(
     algorithm: str, hosts: int, *, networks: int = 1, over: Mapping[str, Any] | None = None
-) -> Callable[[Sequence[Row]], float]:
+) -> Callable[[Sequence[Row]], list[float]]:
     case: dict[str, Any] = {"algorithm": algorithm, "hosts": hosts, "networks": networks}
 
-    def compute(rows: Sequence[Row]) -> float:
-        time_us = _time(rows, "mean_us", **case)
-        return time_us / _time(rows, "mean_us", **{**case, **over}) if over else time_us
+    def compute(rows: Sequence[Row]) -> list[float]:
+        time_us = float(_one(rows, **case)["mean_us"])
+        return [time_us / float(_one(rows, **{**case, **over})["mean_us"]) if over else time_us]
 
     return compute
 
@@ -85,13 +100,16 @@ GROUPS = (
             Result("DL over up\\*/down\\*, A", 0.948, _layers("irregular-a"), 3),
             Result("DL over up\\*/down\\*, B", 0.959, _layers("irregular-b"), 3),
         ),
+        "knotless run barrier --fabric irregular-a --fabric irregular-b --engines updown,dl:2 "
+        "--algorithms unicast --lists 100 --barriers 20 --rate 6000 --delay 0.2 --cut-through 40 "
+        "--bytes 118 --send 0.3 --receive 0.5 --gap 0.3 --interrupt 0 --computing 1",
     ),
     Group(
         "Barriers on a switch ([001](001.md), figures 2 and 5 to 10)",
         "barrier",
         "flat,32",
         (
-            Result("message, us", 30, lambda rows: float(rows[0]["one_way_us"]), 1),
+            Result("message, us", 30, lambda rows: [float(rows[0]["one_way_us"])], 1),
             Result("shuffle, 32 hosts, us", 174, _barrier("shuffle", 32), 0),
             Result(
                 "2-way tree over shuffle",
@@ -112,6 +130,8 @@ GROUPS = (
                 2,
             ),
         ),
+        "knotless run barrier --fabric flat,32 --rate 100 --delay 2.03 --networks 1,2 "
+        "--hosts 15,16,31,32 --barriers 20",
     ),
     Group(
         "Barriers on a repeater hub ([001](001.md), figures 5 to 8)",
@@ -123,6 +143,8 @@ GROUPS = (
             Result("3-way tree, 31 hosts, us", 675, _barrier("tree3", 31), 0),
             Result("concurrent, us", 1059, _barrier("concurrent", 32), 0),
         ),
+        "knotless run barrier --fabric hub,32 --rate 100 --delay 0.5 --hosts 31,32 --barriers 100 "
+        "--seed 1",
     ),
     Group(
         "A message of 8 bytes ([003](003.md), figure 7)",
@@ -132,10 +154,11 @@ GROUPS = (
             Result(
                 "one way, us",
                 9.1,
-                lambda rows: _time(rows, "median_us", kind="message", bytes=8),
+                lambda rows: [float(_one(rows, kind="message", bytes=8)["median_us"])],
                 1,
             ),
         ),
+        "knotless run pingpong --on simulation --fabric flat,2,rate=1300,delay=0.1 --sizes 8",
     ),
 )
 
@@ -146,22 +169,34 @@ def settings_of(run: Run) -> dict[str, float]:
     return {name: float(every[name]) for name in SETTINGS if every.get(name) is not None}
 
 
-def ordered(runs: Sequence[Run]) -> tuple[Run, list[tuple[str, Run]]]:
-    """Return the run with the chosen settings, and each other with the one setting that differs.
+def ordered(runs: Sequence[Run]) -> tuple[list[Run], list[tuple[list[str], list[Run]]]]:
+    """Return the runs with the chosen settings, and others with the settings that differ.
 
-    The chosen settings are the middle ones. Others come by setting and by value. Raises ValueError
-    for runs of another kind.
+    The chosen settings are the middle ones. Others come by setting and by value, those last that
+    differ in several. Raises ValueError for runs of another kind: several settings differ only
+    where all of them are 0.
     """
-    every = [settings_of(run) for run in runs]
+    by_settings: dict[tuple[tuple[str, float], ...], list[Run]] = {}
+    for run in runs:
+        by_settings.setdefault(tuple(settings_of(run).items()), []).append(run)
+    every = [dict(settings) for settings in by_settings]
     chosen = {name: median(settings[name] for settings in every) for name in every[0]}
-    (base,) = (run for run, settings in zip(runs, every, strict=True) if settings == chosen)
+    base = by_settings.pop(tuple(chosen.items()))
     others = []
-    for run, settings in zip(runs, every, strict=True):
-        if run is not base:
-            (name,) = (name for name in chosen if settings[name] != chosen[name])
-            others.append((name, run))
-    names = list(SETTINGS)
-    others.sort(key=lambda each: (names.index(each[0]), settings_of(each[1])[each[0]]))
+    for items, same in by_settings.items():
+        settings = dict(items)
+        names = [name for name in chosen if settings[name] != chosen[name]]
+        if len(names) > 1 and any(settings[name] for name in names):
+            raise ValueError(f"a run differs in several settings: {', '.join(names)}")
+        others.append((names, same))
+    places = list(SETTINGS)
+    others.sort(
+        key=lambda each: (
+            len(each[0]),
+            places.index(each[0][0]),
+            settings_of(each[1][0])[each[0][0]],
+        )
+    )
     return base, others
 
 
@@ -172,10 +207,11 @@ def lines(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         "[Overview](../reproduction.md). The papers do not print these settings of simulated "
         "processors and links, or print them for other machines. They are *fitted*: chosen by us. "
-        "Each table has the simulated figures with them, and with one of them 20 % smaller and "
-        "larger, with the same seed. What changes with a setting is no result. Emulated figures "
-        "depend on none of them but the delay of links. Visiting lists and collisions are random: "
-        "the pages of the papers have the spread over seeds."
+        "Each table has the simulated figures with them, and with one of them 0, 20 % smaller, 20 "
+        "% and 30 % larger. What changes with a setting is no result. Emulated figures depend on "
+        "none of them but the delay of links. Visiting lists and collisions are random: these "
+        f"figures are the mean of ten seeds, or of ten times {LISTS} lists, with the smallest and "
+        "the largest. Nothing is random in the others."
     )
     for group in GROUPS:
         here = [
@@ -192,14 +228,22 @@ def lines(runs: Sequence[Run]) -> Iterator[str]:
         theirs = [f"{result.theirs:.{result.digits}f}" for result in group.results]
         yield f"| the paper | {' | '.join(theirs)} |"
         base, others = ordered(here)
-        chosen = settings_of(base)
-        yield _line("*fitted*", group, base["rows"])
-        for name, run in others:
-            value = settings_of(run)[name]
-            words = f"{SETTINGS[name]}: {value:.3g} us, not {chosen[name]:.3g}"
-            yield _line(words, group, run["rows"])
+        chosen = settings_of(base[0])
+        yield _line("*fitted*", group, base)
+        for names, same in others:
+            words = ", ".join(SETTINGS[name] for name in names)
+            value = settings_of(same[0])[names[0]]
+            instead = f"not {chosen[names[0]]:.3g}" if len(names) == 1 else "all of them"
+            yield _line(f"{words}: {value:.3g} us, {instead}", group, same)
+        yield ""
+        yield "Repeat the run of *fitted*; the others have another value of an option:"
+        yield ""
+        yield f"    {group.command}"
 
 
-def _line(words: str, group: Group, rows: Sequence[Row]) -> str:
-    cells = [f"{result.compute(rows):.{result.digits}f}" for result in group.results]
+def _line(words: str, group: Group, runs: Sequence[Run]) -> str:
+    cells = []
+    for result in group.results:
+        repeats = [each for run in runs for each in result.compute(run["rows"])]
+        cells.append(shown(spread_of(repeats), result.digits))
     return f"| {words} | {' | '.join(cells)} |"

@@ -10,10 +10,10 @@ import pytest
 
 from experiments.tests.support.deadlock_rows import row, samples
 from knotless.results.results import Results
+from knotless_experiments.framework import experiment as catalogue
 from knotless_experiments.framework import report
-from knotless_experiments.framework.experiment import EMULATION, SIMULATION, Experiment
+from knotless_experiments.framework.experiment import EMULATION, SIMULATION, THE_SIMULATOR
 from knotless_experiments.studies.deadlock import EXPERIMENT
-from knotless_experiments.studies.traffic import EXPERIMENT as TRAFFIC
 
 ROWS = [
     row("cyclic", "none"),
@@ -75,16 +75,46 @@ def test_one_run_drawn_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     assert {p.name: p.read_bytes() for p in directory.iterdir()} == before
 
 
-@pytest.mark.parametrize("experiment", [EXPERIMENT, TRAFFIC])
-def test_the_notes_of_a_simulated_run_are_of_the_simulator(experiment: Experiment) -> None:
-    def notes(on: str) -> dict[str, str]:
-        run = {"rows": [], "parameters": {"on": on, "rate_mbps": 10.0}}
-        return dict(experiment.present(run, [], False).notes)
+PARAMETERS = {
+    **{"rate_mbps": 10.0, "delay_us": 1.0, "duration_s": 1.0},
+    **{"spread_s": 1.0, "begins_s": 1.0, "load": 0.5},
+}
+EMULATED_ALONE = re.compile("iperf3|Open vSwitch|Open MPI")
 
-    emulated, simulated = notes(EMULATION), notes(SIMULATION)
-    assert "iperf3" in " ".join(emulated.values())
-    assert "iperf3" not in " ".join(simulated.values())
-    method = simulated.pop("The simulator")
-    assert "no Open vSwitch" in method
-    assert "Open vSwitch" not in " ".join(simulated.values())
-    assert "Stretch and validity" not in simulated
+
+def presented(name: str, on: str, **parameters: object) -> tuple[str, dict[str, str]]:
+    run = {"rows": [], "seed": 1, "parameters": {**PARAMETERS, "on": on, **parameters}}
+    shown = catalogue.load(name).present(run, [], False)
+    return shown.lead, dict(shown.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in catalogue.names()
+        if SIMULATION in catalogue.load(name).places and name != "agreement"  # it runs on both
+    ],
+)
+def test_the_method_of_a_simulated_run_is_the_simulator(name: str) -> None:
+    lead, notes = presented(name, SIMULATION)
+    assert "no Open vSwitch" in notes.pop(THE_SIMULATOR[0])
+    assert not EMULATED_ALONE.findall(" ".join((lead, *notes.values())))
+
+
+@pytest.mark.parametrize("name", ["deadlock", "traffic", "hops", "nas"])
+def test_the_method_of_an_emulated_run_is_not_the_simulator(name: str) -> None:
+    lead, notes = presented(name, EMULATION)
+    assert EMULATED_ALONE.search(" ".join((lead, *notes.values())))
+    assert THE_SIMULATOR[0] not in notes
+
+
+def test_a_simulated_report_lists_only_what_was_used(tmp_path: Path) -> None:
+    for on, listed in ((EMULATION, True), (SIMULATION, False)):
+        parameters, types = {**PARAMETERS, "on": on}, EXPERIMENT.columns.sample_types
+        with Results("deadlock", parameters, 1, types, tmp_path) as kept:
+            kept.add({**ROWS[0], "on": on}, [])
+        path, _ = report.make(kept.directory, EXPERIMENT)
+        page = path.read_text()
+        assert "<td>python</td>" in page
+        assert [f"<td>{name}</td>" in page for name in report.ONLY_EMULATED] == [listed] * 4

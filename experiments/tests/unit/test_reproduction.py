@@ -22,7 +22,7 @@ from knotless_experiments.framework import experiment as catalogue
 from knotless_experiments.framework.compare import compare
 from knotless_experiments.framework.experiment import EMULATION, ExperimentError
 from knotless_experiments.reproduction import left_out, page
-from knotless_experiments.reproduction.claim import FITTED, INFERRED
+from knotless_experiments.reproduction.claim import FITTED, INFERRED, MISSING
 from knotless_experiments.reproduction.claims import claims, headlines, paper, papers
 from knotless_experiments.reproduction.headlines import claim_of, measured
 from knotless_experiments.reproduction.rows import CONDITIONS, condition, rows
@@ -96,13 +96,13 @@ def test_figures_come_from_the_rows() -> None:
 def test_rows_that_are_not_valid_are_left_out() -> None:
     rows = [hop("switch", 110.0), hop("none", 100.0), hop("switch", 900.0, valid=False)]
     assert cost(rows) == "1.100"
-    assert cost([hop("switch", 110.0), hop("none", 100.0, valid=False)]) == page.MISSING
+    assert cost([hop("switch", 110.0), hop("none", 100.0, valid=False)]) == MISSING
 
 
 def test_unavailable_figures_are_dashes_and_missing_ones_are_named() -> None:
     assert cells([run("hops", [])])[3:7] == [
         "no difference: within 0.02 of 1",
-        page.MISSING,
+        MISSING,
         "-",
         "-",
     ]

@@ -92,8 +92,7 @@ _OF_SIMULATIONS = (
         "Under 802.3x all priorities of a link stop together; under PFC each stops separately.",
     ),
     (
-        "The simulator",
-        "The switch model of the emulator under a virtual clock. There are no programs, no Open "
-        "vSwitch and no kernel: a source always has a next packet. Runs with one seed are equal.",
+        "Sources",
+        "A source always has a next packet. Runs with one seed are equal.",
     ),
 )

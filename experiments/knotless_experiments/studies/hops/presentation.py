@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from knotless.results import plots as style
 from knotless_experiments.framework.excluded_runs import excluded
-from knotless_experiments.framework.experiment import Plot, Presentation
+from knotless_experiments.framework.experiment import EMULATION, SIMULATION, Plot, Presentation
 from knotless_experiments.studies.hops.columns import COLUMNS
 from knotless_experiments.studies.hops.measure import BARRIER, BOTH_WAYS
 
@@ -114,16 +114,18 @@ def _figure(rows: Sequence[Row], key: str, label: str) -> Figure:
     return figure
 
 
+TIMES = (
+    "Two hosts of a line of switches, without other traffic: one sends a message, the other "
+    "acknowledges it with a frame of minimum size, and only then follows the next. The time is "
+    "the sender's, from before it sends until after it has received. 'Lines alone' is the "
+    "transmission time of every frame plus the delay, on each line; switches store and forward."
+)
+TIMES_OF: Mapping[str, str] = {
+    EMULATION: "The time of the hosts, and of the emulator's tick (a fifth of the delay, at which "
+    "a host sees a frame), is additional.",
+    SIMULATION: "Simulated hosts take no time.",
+}
 NOTES = [
-    (
-        "Times",
-        "Two hosts of a line of switches, without other traffic: one sends a message, the other "
-        "acknowledges it with a frame of minimum size, and only then follows the next. The time is "
-        "the sender's, from before it sends until after it has received. 'Lines alone' is the "
-        "transmission time of every frame plus the delay, on each line; switches store and "
-        "forward. The time of the hosts, and of the emulator's tick (a fifth of the delay, "
-        "at which a host sees a frame), is additional.",
-    ),
     (
         "Both ways",
         "Both hosts do so at the same time, and the bandwidth is that of both together. A message "
@@ -137,12 +139,18 @@ NOTES = [
         "way of one such frame. A process that comes late to a barrier finds the other's message "
         "waiting.",
     ),
-    (
-        "No VLANs",
-        "The same Open vSwitch with rules that forward by destination address and do nothing else; "
-        "with tagging the first switch pushes a tag, all others match it, the last one pops it.",
-    ),
 ]
+NO_VLANS = (
+    "No VLANs",
+    "The same Open vSwitch with rules that forward by destination address and do nothing else; "
+    "with tagging the first switch pushes a tag, all others match it, the last one pops it.",
+)
+
+
+def notes(on: str) -> list[tuple[str, str]]:
+    """Explain how the figures were measured."""
+    only_emulated = [NO_VLANS] if on == EMULATION else []
+    return [("Times", f"{TIMES} {TIMES_OF[on]}"), *NOTES, *only_emulated]
 
 
 def present(
@@ -168,6 +176,6 @@ def present(
         sentences=sentences(rows),
         columns=COLUMNS,
         rows=rows,
-        notes=NOTES,
+        notes=notes(run["parameters"]["on"]),
         plots=shown,
     )

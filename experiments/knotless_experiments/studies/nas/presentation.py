@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from knotless.base.counting import counted
-from knotless_experiments.framework.experiment import Plot, Presentation
+from knotless_experiments.framework.experiment import EMULATION, Plot, Presentation
 from knotless_experiments.studies.nas.columns import COLUMNS, name_of
 from knotless_experiments.workloads.program_campaign import testbed_of
 
@@ -50,13 +50,19 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
 
 def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Explain the figures."""
-    computing = (
-        "Time is that of the longest process between two barriers, computing included. All "
-        "processes share the cores of one machine, and computing gives way to the emulator."
-        if run["parameters"]["on"] == "emulation"
-        else "The kernel ran as threads, for its messages; these are replayed, and computing "
-        "takes no time: so the figure is the network's part alone, equal from run to run."
-    )
+    factor = run["parameters"].get("computing")
+    if run["parameters"]["on"] == EMULATION:
+        computing = (
+            "Time is that of the longest process between two barriers, computing included. All "
+            "processes share the cores of one machine, and computing gives way to the emulator."
+        )
+    else:
+        computing = "The kernel ran as threads, for its messages; these are replayed, and " + (
+            f"each process computes for {factor:g} times as long as its thread did here."
+            if factor
+            else "computing takes no time: so the figure is the network's part alone, equal from "
+            "run to run."
+        )
     return [
         ("Seconds", computing),
         (
@@ -168,10 +174,11 @@ def present(
 ) -> Presentation:
     """Put the presentation of a run together; plots only where ``draw``."""
     rows = run["rows"]
+    by = "unmodified Open MPI over TCP" if run["parameters"]["on"] == EMULATION else "simulation"
     return Presentation(
         title="NAS kernels on fabrics",
         lead="Parallel programs with known results and known communication, one process in each "
-        "host of a fabric, by unmodified Open MPI over TCP or in simulation.",
+        f"host of a fabric, by {by}.",
         sentences=list(sentences(rows)),
         columns=COLUMNS,
         rows=rows,

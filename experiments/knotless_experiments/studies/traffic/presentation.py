@@ -103,11 +103,10 @@ def notes(on: str) -> list[tuple[str, str]]:
                 f"what receivers are delivered in the measuring window: {payload}. {fair}",
             ),
             (
-                "The simulator",
-                "The switch model of the emulator under a virtual clock. There are no programs, no "
-                "Open vSwitch and no kernel: hosts take no time of their own. A message is as many "
-                "packets as on the emulated fabric, with the same headers. Repeats have the same "
-                "seed: result_sha256 of their rows must be the same.",
+                "Hosts",
+                "Hosts take no time of their own. A message is as many packets as on the emulated "
+                "fabric, with the same headers. Repeats have the same seed: result_sha256 of their "
+                "rows must be the same.",
             ),
         ]
     return [
