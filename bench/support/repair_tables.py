@@ -102,11 +102,16 @@ def _proofs_row(row: Mapping[str, Any]) -> str:
     cells = [
         f"`{row['engine']}`",
         *(_counts(row[group_name]["kinds"]) for group_name in ("default", "tree", "known")),
-        f"{100 * listed['moved']:.1f} %",
-        f"{100 * listed['moved_by_new_plan']:.1f} %",
-        f"{listed['stretch']:.2f}",
-        f"{listed['rules_changed_per_switch']:.1f}",
     ]
+    if listed["kinds"]:
+        cells += [
+            f"{100 * listed['moved']:.1f} %",
+            f"{100 * listed['moved_by_new_plan']:.1f} %",
+            f"{listed['stretch']:.2f}",
+            f"{listed['rules_changed_per_switch']:.1f}",
+        ]
+    else:  # an engine of other fabrics
+        cells += 4 * ["-"]
     return f"| {' | '.join(cells)} |"
 
 

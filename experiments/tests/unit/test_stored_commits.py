@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from knotless.base.package import CHECKOUT
 from knotless.results import stored
 from knotless_experiments.reproduction.sensitivity import RUNS
+from tests.support import REPOSITORY
 from tests.support.waiting import HANG_S
 
 
@@ -29,6 +31,10 @@ def has_history() -> bool:
 def test_stored_runs_are_of_commits_in_the_history() -> None:
     runs = [*stored.read().runs, *stored.read(stored.FOLDER / RUNS).runs]
     commits = {run["versions"]["commit"] for run in runs}
+    for path in (REPOSITORY / "docs" / "benchmarks").glob("*.json"):
+        benchmark = json.loads(path.read_text())
+        rows = [row for row in benchmark.get("rows", []) if "commit" in row]
+        commits |= {benchmark["versions"]["commit"], *(row["commit"] for row in rows)}
     assert len(commits) > 10
     unknown = {
         commit
