@@ -290,6 +290,12 @@ def shortest_cycle(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[
     Among cycles of equal length, the one with the smallest nodes is returned.
     """
 
+def components(nodes: int, before: Ints, after: Ints) -> NDArray[np.uint32]:
+    """Return the number of the strongly connected component of each node.
+
+    ValueError if an end of an edge is no node.
+    """
+
 def repair(
     channels: Channels,
     routes: Tables | Paths,

@@ -539,6 +539,13 @@ class Simulation:
         several are free then, it takes the first in the order of the state. A switch that can
         deliver a frame delivers it. ValueError under credits, and if rules change meanwhile.
         """
+    def use_bubbles(self, rings: list[tuple[int, int, int]], entry_units: int, apart: bool) -> None:
+        """Have frames that enter a ring of virtual channels need at least so many units of credit.
+
+        ``rings`` are (channel, priority, ring), rings counted from 1. With ``apart``, frames that
+        enter a ring wait behind those that stay in it. Before the simulation runs. ValueError if a
+        virtual channel needs no credit, the rules change, or switches have settings.
+        """
     def choose_at_source(self, threshold: int) -> None:
         """Have the first switch of each frame choose between two of several next hops.
 

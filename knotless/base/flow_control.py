@@ -56,8 +56,9 @@ class FlowControl(StrEnum):
     """The flow control of all links of a fabric, by its name in options and stored runs.
 
     PAUSE on no link, on links to hosts, on links between switches, or on all links; PFC on all
-    links; credits of each virtual channel on all links. Each has the description that messages
-    show.
+    links; credits of each virtual channel on all links, also with bubbles, where a frame that
+    enters a ring of virtual channels leaves room for another. Each has the description that
+    messages show.
 
     References
     ----------
@@ -82,6 +83,7 @@ class FlowControl(StrEnum):
     PAUSE = "pause", "PAUSE"
     PFC = "pfc", "PFC"
     CREDITS = "credits", "credits"
+    BUBBLE = "bubble", "credits with bubbles"
 
     @property
     def condition(self) -> str:
@@ -107,8 +109,21 @@ class FlowControl(StrEnum):
 
 @cache
 def _of_link(name: str, is_host_link: bool) -> LinkFlowControl:
-    link_name, classes = simulator.link_flow_control(name, is_host_link)
+    link_name, classes = simulator.link_flow_control(on_links(name), is_host_link)
     return LinkFlowControl(link_name, tuple(classes))
+
+
+def on_links(name: str) -> str:
+    """Return the flow control that links have: bubbles are a matter of switches."""
+    return FlowControl.CREDITS if name == FlowControl.BUBBLE else name
+
+
+def refuse_bubbles(flow_control: str, subject: str) -> None:
+    """Raise PlanError if the flow control has bubbles, of which ``subject`` knows nothing."""
+    if flow_control == FlowControl.BUBBLE:
+        raise PlanError(
+            f"bubbles and {subject} do not go together: use --flow-control credits or pfc"
+        )
 
 
 AUTO: Literal["auto"] = "auto"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from knotless.base.errors import faults_in_one_line
+from knotless.base.flow_control import refuse_bubbles
 from knotless.controller.config import Config
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.routing.plan import Plan, make_plan, refuse_unruly
@@ -53,6 +54,7 @@ class DesiredState:
         Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock;
         FaultError if an engine, or Knotless, fails.
         """
+        refuse_bubbles(config.flow_control, "a running fabric")
         plan = make_plan(fabric, config)
         refuse_unruly(plan)
         unused = avoided(fabric, NO_FAILURES, drained).failures

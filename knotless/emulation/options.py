@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotless.base.errors import EmulationError
-from knotless.base.flow_control import AUTO, FlowControl, resolved
+from knotless.base.flow_control import AUTO, FlowControl, refuse_bubbles, resolved
 from knotless.emulation.limits import require_limits
 from knotless.emulation.priority import Priority, default_priority
 from knotless.routing.plan import make_plan, refuse_unruly
@@ -35,9 +35,10 @@ def with_flow_control(
     """Return the request with ``auto`` flow control resolved.
 
     Without our controller there is no plan: PAUSE. Raises :class:`EmulationError` for flow control
-    on plain links.
+    on plain links, and PlanError for bubbles.
     """
     chosen = request.flow_control
+    refuse_bubbles(chosen, "a running fabric")
     if links == "plain":
         if chosen not in (AUTO, FlowControl.NONE):
             raise EmulationError(f"plain links have no flow control: omit {str(chosen)!r}")

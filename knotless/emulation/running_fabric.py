@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from knotless.base.errors import EmulationError
 from knotless.base.files import write_whole
-from knotless.base.flow_control import FlowControl
+from knotless.base.flow_control import FlowControl, refuse_bubbles
 from knotless.base.printable import listed
 from knotless.emulation import demonstration, processes, state
 from knotless.emulation.cuts import Cables
@@ -198,8 +198,9 @@ class RunningFabric:
         """Change the flow control of all links; empties all queues, resets all counters.
 
         The rules stay, so the plan may deadlock under the new flow control. Raises
-        :class:`EmulationError` if the emulator refuses.
+        :class:`EmulationError` if the emulator refuses, and PlanError for bubbles.
         """
+        refuse_bubbles(flow_control, "a running fabric")
         with machine_lock():
             current = state.require_running(self.names)
             self.daemon.reset(flow_control=flow_control)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import simulator
-from knotless.base.flow_control import FlowControl
+from knotless.base.flow_control import FlowControl, on_links
 from knotless.simulation.settings import NO_PAUSE_LIMIT, PauseLimit, Switching
 from knotless.simulation.units import picoseconds
 from knotless.topologies.fabric import Fabric, Host, Link
@@ -39,7 +39,7 @@ class ChannelTable:
     back: NDArray[np.uint32]
     rate_bps: Numbers
     delay_ps: Numbers
-    flow_control: FlowControl
+    flow_control: str
     queue_bytes: Numbers
     xoff_bytes: Numbers
     xon_bytes: Numbers
@@ -101,9 +101,9 @@ def channel_table(
         delay_ps,
         jitter_ps,
         link >= len(fabric.links),
-        flow_control=switching.flow_control,
+        flow_control=on_links(switching.flow_control),
         packet_bytes=packet_bytes,
-        **vars(switching.buffers),
+        **vars(switching.buffers) | {"credit_unit": credit_unit_bytes(switching, packet_bytes)},
     )
     if switching.retry is not None and switching.buffers.headroom is None:
         # After a pause as much may arrive as a replay buffer holds: a frame more than without one.
@@ -133,7 +133,7 @@ def channel_table(
         back=back,
         rate_bps=rate_bps,
         delay_ps=delay_ps,
-        flow_control=switching.flow_control,
+        flow_control=on_links(switching.flow_control),
         queue_bytes=queue,
         xoff_bytes=xoff,
         xon_bytes=xon,
@@ -157,6 +157,13 @@ def channel_table(
         if switch_settings is None
         else json.dumps(switch_settings.for_model()),
     )
+
+
+def credit_unit_bytes(switching: Switching, packet_bytes: int) -> int:
+    """Return the bytes of a unit of credit: with bubbles, by default a longest frame."""
+    has_bubbles = switching.flow_control is FlowControl.BUBBLE
+    default = simulator.longest_frame_bytes(packet_bytes) if has_bubbles else None
+    return switching.buffers.credit_unit or default or simulator.CREDIT_UNIT_BYTES
 
 
 def pause_frame_headroom(

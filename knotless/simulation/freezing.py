@@ -30,6 +30,7 @@ from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.routing.graphs.dependencies import merged, virtual_channel, waiting
+from knotless.simulation.bubbles import use_bubbles
 from knotless.simulation.channels import channel_table
 from knotless.simulation.message_classes import for_simulator
 from knotless.simulation.settings import Switching
@@ -37,8 +38,10 @@ from knotless.simulation.tables import tables_of
 from knotless.simulation.tracefile import MESSAGES
 from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.topologies.numbering import mac_value
-from knotless.verification.dependencies import edges_of
+from knotless.verification.bubbles import AS_PROVEN, Bubbles
+from knotless.verification.dependencies import edges_of, judge
 from knotless.verification.endpoint_waits import EndpointWaits, sends_and_takes
+from knotless.verification.verdict_parts import BUBBLE
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
@@ -207,7 +210,11 @@ def find_freeze(
             if endpoints is not None:
                 assumes = (sends_and_takes(endpoints), *assumes[1:])
             return Freeze(True, tried, flows=named, cycle=cycle, after_us=after_us, assumes=assumes)
-    return Freeze(None, tried, f"no traffic was found that does (sets of flows tried: {tried})")
+    found_none = f"no traffic was found that does (sets of flows tried: {tried})"
+    if flow_control is FlowControl.BUBBLE and judge(state, flow_control).theorem == BUBBLE:
+        reason = f"frames that enter its rings leave room for another, and {found_none}"
+        return Freeze(False, tried, reason)
+    return Freeze(None, tried, found_none)
 
 
 class Sends(NamedTuple):
@@ -229,18 +236,16 @@ class Switches:
         seed: int,
         hash_seed: int = 0,
         waits: EndpointWaits | None = None,
+        bubbles: Bubbles = AS_PROVEN,
     ) -> None:
         self._state, self._control, self._seed = state, control, seed
+        self._switching = Switching(control, switch_settings=settings, bubbles=bubbles)
         self._with_hosts = waits
         self._messages = None if waits is None else for_simulator(waits)
         self._hash_seed = hash_seed
         self._macs = [mac_value(host.mac) for host in state.fabric.hosts]
         try:
-            self._table = channel_table(
-                state.fabric,
-                Switching(control, switch_settings=settings),
-                packet_bytes=PACKET_BYTES,
-            )
+            self._table = channel_table(state.fabric, self._switching, packet_bytes=PACKET_BYTES)
         except ValueError as error:
             raise SimulationError(str(error)) from None
         self._tables = tables_of(state, self._table)
@@ -376,6 +381,7 @@ class Switches:
                 link_changes=[],
                 messages=self._messages or [],
             )
+            use_bubbles(simulation, self._state, self._table, self._switching)
         except ValueError as error:
             raise SimulationError(str(error)) from None
         simulation.hash_addresses(self._macs, self._hash_seed)

@@ -15,6 +15,7 @@ from knotless.base.errors import SimulationError
 from knotless.base.flow_control import AUTO, resolved
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.plan import Plan
+from knotless.simulation.bubbles import use_bubbles
 from knotless.simulation.channels import channel_table
 from knotless.simulation.memory import check_memory
 from knotless.simulation.program import KINDS, Program, waiting
@@ -86,7 +87,8 @@ def replay(
     """
     check_memory(plan.fabric, vlans=plan.vlan_count)
     chosen = plan.flow_control if flow_control == AUTO else resolved(flow_control, plan.vcs)
-    table = channel_table(plan.fabric, Switching(chosen))
+    switching, state = Switching(chosen), state_of_plan(plan)
+    table = channel_table(plan.fabric, switching)
     hosts = len(plan.fabric.hosts)
     processes = hosts if places is None else len(places)
     program = Program(processes, computing)
@@ -104,7 +106,7 @@ def replay(
             len(plan.fabric.switches),
             hosts,
             table,
-            tables_of(state_of_plan(plan), table),
+            tables_of(state, table),
             [],
             traffic,
             seed=1,
@@ -114,6 +116,7 @@ def replay(
             header_bytes=0,
             link_changes=[],
         )
+        use_bubbles(simulation, state, table, switching)
     except ValueError as error:
         raise SimulationError(f"replay: {error}") from None
     while simulation.run(SLICE_EVENTS):

@@ -9,6 +9,7 @@ from knotless._core import simulator
 from knotless._core.replay import Ends
 from knotless.base.errors import SimulationError
 from knotless.routing.choices.choice import Binding
+from knotless.simulation.bubbles import use_bubbles
 from knotless.simulation.channels import ChannelTable, channel_table
 from knotless.simulation.collective_bound import collective_bound_ps
 from knotless.simulation.completion import MAX_RECORDED, Completions
@@ -159,6 +160,7 @@ def prepare(
             ],
             messages=classes_for(endpoints.messages, state, scenario.switching.flow_control),
         )
+        use_bubbles(simulation, state, table, scenario.switching)
     except ValueError as error:
         raise SimulationError(str(error)) from None
     for pause in endpoints.host_pauses:

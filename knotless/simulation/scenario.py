@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from knotless.base.errors import SimulationError
-from knotless.base.flow_control import AUTO
+from knotless.base.flow_control import AUTO, refuse_bubbles
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.plan import Plan
 from knotless.simulation.settings import Demand, Endpoints, Routes, Run, Switching
@@ -71,6 +71,8 @@ class Scenario:
     def _check_hosts(self) -> None:
         """Raise SimulationError for hosts that do not exist, and pauses that nobody obeys."""
         fabric, flow_control = self.plan.fabric, self.switching.flow_control
+        if self.endpoints.messages is not None:
+            refuse_bubbles(flow_control, "message classes of hosts")
         links = flow_control.host_links
         for pause in self.endpoints.host_pauses:
             if pause.host not in fabric.host_index:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
 from knotless.base.broadcasts import check_limit
 from knotless.base.errors import KnotlessError, SimulationError
-from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
+from knotless.base.flow_control import FLOW_CONTROLS, FlowControl, refuse_bubbles
 from knotless.base.model_limits import MAX_BYTES, MAX_PACKET_BYTES
 from knotless.base.suggestions import is_not_one_of
 from knotless.forwarding.from_plan import state_of_plan
@@ -25,6 +25,7 @@ from knotless.simulation.traffic import Load
 from knotless.simulation.transport import Transport
 from knotless.simulation.workload import Flows, Workload
 from knotless.traffic.patterns import Pattern, pattern_named
+from knotless.verification.bubbles import AS_PROVEN, Bubbles
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
@@ -75,7 +76,8 @@ class Buffers:
     ``queue`` limits an egress queue without flow control. ``xoff`` and ``xon`` are the ingress
     occupancies at which the sender is paused and resumed; ``headroom`` is the room above ``xoff``.
     Under credits, ``credit`` is the room of each virtual channel, by default as much as XOFF and
-    headroom have together; ``credit_unit`` are the bytes of a unit in which it is counted.
+    headroom have together; ``credit_unit`` are the bytes of a unit in which it is counted, with
+    bubbles by default a longest frame.
     """
 
     queue: int | None = None
@@ -216,6 +218,8 @@ class Switching:
     broadcasts of each host (0: no limit). ``line_errors`` is the bit error rate of every line, and
     ``errors_in_a_row`` how many frames in a row have errors on average. With ``retry`` links repeat
     frames (``docs/retry.md``), and give up after that many replays without progress (0: never).
+    ``bubbles`` say how frames enter rings, if the flow control has bubbles; the unit of credit is
+    that of the ``buffers``.
     """
 
     flow_control: FlowControl
@@ -230,6 +234,7 @@ class Switching:
     line_errors: float = 0.0
     errors_in_a_row: int = 1
     retry: int | None = None
+    bubbles: Bubbles = AS_PROVEN
 
     def __post_init__(self) -> None:
         """Take the flow control by its name; raise SimulationError for what is not possible."""
@@ -237,6 +242,8 @@ class Switching:
             reason = is_not_one_of(FLOW_CONTROLS)
             raise SimulationError(f"flow control {self.flow_control!r} {reason}")
         object.__setattr__(self, "flow_control", FlowControl(self.flow_control))
+        if self.switch_settings is not None:
+            refuse_bubbles(self.flow_control, "settings of switches")
         if not 0 <= self.cut_through <= MAX_PACKET_BYTES:
             raise SimulationError(f"cut-through after {self.cut_through} bytes is not possible")
         if not 0 <= self.line_errors <= MAX_LINE_ERRORS:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 
 from knotless._core.simulator import (
-    CREDIT_UNIT_BYTES,
     DROP_CAUSES,
     GAP_BYTES,
     RETRY_COUNTS,
     Deadlock,
     Report,
     headroom_bytes,
+    longest_frame_bytes,
 )
 from knotless.base.broadcasts import BROADCAST_LIMIT
+from knotless.base.flow_control import FlowControl
+from knotless.simulation.channels import credit_unit_bytes
 from knotless.simulation.scenario import Scenario
 from knotless.simulation.settings import BROADCAST
 from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
@@ -29,10 +31,12 @@ def cautions(scenario: Scenario) -> list[str]:
     """Return what is known to go wrong before the simulation starts, a line for each setting.
 
     Headroom below that of the formula loses frames when a full link is paused, credit below the
-    round trip of a link leaves it idle, no frame fits into a queue that is shorter, and no
-    broadcast passes that is longer than the burst of its limit.
+    round trip of a link leaves it idle, bubbles that are not those of their theorem prevent no
+    deadlock, no frame fits into a queue that is shorter, and no broadcast passes that is longer
+    than the burst of its limit.
     """
-    return [*_headroom(scenario), *_credit(scenario), *_queue(scenario), *_burst(scenario)]
+    parts = (_headroom, _credit, _bubbles, _queue, _burst)
+    return [line for part in parts for line in part(scenario)]
 
 
 def _headroom(scenario: Scenario) -> list[str]:
@@ -63,7 +67,7 @@ def _credit(scenario: Scenario) -> list[str]:
     given, fabric = scenario.switching.buffers.credit, scenario.plan.fabric
     if given is None or not scenario.switching.flow_control.switch_links.by_credits:
         return []
-    unit = scenario.switching.buffers.credit_unit or CREDIT_UNIT_BYTES
+    unit = credit_unit_bytes(scenario.switching, scenario.demand.packet_bytes)
     wire = packet_wire_bytes(scenario.demand.packet_bytes, tagged=True)
     room = -(-(wire - GAP_BYTES) // unit) * unit
     lines = {(link.rate_mbps, link.delay_us) for link in fabric.links}
@@ -78,6 +82,18 @@ def _credit(scenario: Scenario) -> list[str]:
         f"credit of {given} bytes: a link of {rate_mbps:g} Mbit/s and {delay_us:g} us needs"
         f" {needed} to be busy all the time with frames of {scenario.demand.packet_bytes} bytes"
     ]
+
+
+def _bubbles(scenario: Scenario) -> list[str]:
+    switching, packet = scenario.switching, scenario.demand.packet_bytes
+    if switching.flow_control is not FlowControl.BUBBLE:
+        return []
+    used = switching.bubbles._replace(
+        unit_bytes=credit_unit_bytes(switching, packet),
+        buffer_bytes=switching.buffers.credit,
+        frame_bytes=longest_frame_bytes(packet),
+    )
+    return used.faults
 
 
 def _queue(scenario: Scenario) -> list[str]:

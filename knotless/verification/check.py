@@ -17,8 +17,14 @@ from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import FAILED, host_parts, parts
-from knotless.verification.dependencies import judge
-from knotless.verification.verdict_parts import Witness
+from knotless.verification.bubbles import (
+    AS_PROVEN,
+    Bubbles,
+    assumptions_of_bubbles,
+    notes_on_bubbles,
+)
+from knotless.verification.dependencies import Judged, judge
+from knotless.verification.verdict_parts import BUBBLE, Witness
 
 MAX_PROBLEMS = 50
 """Limit of the packets, and of the rules, that are described."""
@@ -102,10 +108,13 @@ class Verdict(Outcome):
         return super().ok and not self.losses
 
 
-def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
+def verdict_of(
+    state: ForwardingState, flow_control: str = AUTO, bubbles: Bubbles = AS_PROVEN
+) -> Verdict:
     """Return the verdict on ``state`` under one of :data:`knotless.base.flow_control.CHOICES`.
 
-    ``auto`` is PFC if packets wait in more than one priority between switches, else PAUSE.
+    ``auto`` is PFC if packets wait in more than one priority between switches, else PAUSE. Only
+    ``bubble`` has ``bubbles``.
 
     Raises
     ------
@@ -113,25 +122,32 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
         The flow control does not exist.
 
     """
-    outcome = outcome_of(state, flow_control)
+    outcome, judged = _judged(state, flow_control, bubbles)
+    rings = judged.rings
     may_loop = not (outcome.acyclic and outcome.flow_control.switch_links.pauses)
     return Verdict(
         **vars(outcome),
         problems=problems_of(state, may_loop=may_loop),
-        assumes=assumptions(outcome.flow_control),
+        assumes=assumptions(outcome.flow_control)
+        + (assumptions_of_bubbles(rings) if rings and judged.theorem == BUBBLE else []),
+        notes=[] if rings is None else notes_on_bubbles(state, rings, bubbles),
     )
 
 
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
     """Return the metrics of :func:`verdict_of`, without the time that descriptions take."""
+    return _judged(state, flow_control, AS_PROVEN)[0]
+
+
+def _judged(state: ForwardingState, flow_control: str, bubbles: Bubbles) -> tuple[Outcome, Judged]:
     control = resolved(flow_control, len(state.priorities))
-    judged = judge(state, control)
+    judged = judge(state, control, bubbles)
     hosts, pairs, core = len(state.fabric.hosts), state.pairs, state.core
     load = round(float(state.loads.max(initial=0.0)), 9)  # sums of equal shares
     receivers = sum(len(group.members) for group in state.groups)
     dropped = dropped_pairs(state)
     floods = [n - due for n, due in zip(core.floods_undelivered, dropped, strict=True)]
-    return Outcome(
+    outcome = Outcome(
         fabric=state.fabric.name,
         flow_control=control,
         pairs=pairs,
@@ -151,6 +167,7 @@ def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
         blocked=cycle_names(state.channels, [step.holds for step in judged.steps]),
         witnesses=judged.witnesses,
     )
+    return outcome, judged
 
 
 def check(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import resolved
+from knotless.base.flow_control import FlowControl, resolved
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.compiler import compile_state, with_backups
@@ -199,9 +199,17 @@ class CheckedPlan:
             **({"blocked": verdict.blocked} if waits_for_first_free else {}),
             **self._rules_summary(),
             **({} if self.switches is None else {"losses": verdict.losses}),
+            **self._about_bubbles,
             **(self.endpoint_verdict.about_endpoints if self.endpoint_verdict else {}),
             **(self.coverage.as_json() if plan.choice.has_rules and self.coverage else {}),
         }
+
+    @property
+    def _about_bubbles(self) -> dict[str, object]:
+        verdict = self.verdict
+        if verdict.flow_control is not FlowControl.BUBBLE:
+            return {}
+        return {"assumes": verdict.assumes, "notes": verdict.notes}
 
     def _rules_summary(self) -> dict[str, object]:
         if not self.plan.choice.has_rules:

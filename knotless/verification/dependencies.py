@@ -56,7 +56,8 @@ from knotless.routing.graphs.dependencies import (
     virtual_channel,
     waiting,
 )
-from knotless.verification.verdict_parts import Witness, theorem_of
+from knotless.verification.bubbles import AS_PROVEN, Bubbles, Rings, rings_of
+from knotless.verification.verdict_parts import BUBBLE, Witness, theorem_of
 
 
 def edges_of(state: ForwardingState) -> Edges:
@@ -263,16 +264,20 @@ class Judged(NamedTuple):
     """The verdict on the dependencies of a state under a flow control.
 
     ``cycle`` is a shortest cycle of all dependencies; ``steps`` are empty if no deadlock is
-    possible, otherwise a set that blocks itself, with ``witnesses``.
+    possible, otherwise a set that blocks itself, with ``witnesses``. ``rings`` are the cycles if
+    there are bubbles, and no packet waits for the first free of several.
     """
 
     cycle: list[int]
     steps: list[Step]
     witnesses: tuple[Witness, ...]
+    rings: Rings | None = None
 
     @property
     def theorem(self) -> str | None:
         """The name of what proves that no deadlock is possible; None if one is."""
+        if self.rings is not None and not self.steps:
+            return BUBBLE
         return theorem_of(is_acyclic=not self.cycle, is_safe=not self.steps)
 
 
@@ -289,8 +294,13 @@ def waits_of(state: ForwardingState, flow_control: FlowControl) -> tuple[Edges, 
     return state.dependencies[alone], edges, first_free_waits(state, flow_control)
 
 
-def judge(state: ForwardingState, flow_control: FlowControl) -> Judged:
-    """Judge the dependencies of ``state`` under a flow control."""
+def judge(
+    state: ForwardingState, flow_control: FlowControl, bubbles: Bubbles = AS_PROVEN
+) -> Judged:
+    """Judge the dependencies of ``state`` under a flow control; ``bubbles`` are those that it has.
+
+    Where all cycles are rings and bubbles are as their theorem asks, no deadlock is possible.
+    """
     links = flow_control.switch_links
     classes = merged(np.arange(VCS_PER_CHANNEL), links).tolist()
     # Without a cycle no part of the dependencies can block itself, and none of them is looked at.
@@ -301,4 +311,20 @@ def judge(state: ForwardingState, flow_control: FlowControl) -> Judged:
     cycle = [step.holds for step in steps]
     if waits and any(len(step.requests) > 1 for step in steps or waits):
         cycle = find_cycle(merged(edges_of(state), flow_control.switch_links))
+    if flow_control is FlowControl.BUBBLE and steps and not waits:
+        rings = rings_of(edges)
+        if len(rings.tangled):
+            rows, edges = _among(rows, edges, rings.tangled)
+            steps = blocking_steps(edges, waits)
+            cycle = [step.holds for step in steps]
+        elif not bubbles.faults:
+            return Judged(cycle, [], (), rings)
+        return Judged(cycle, steps, witnesses_of_steps(state, rows, waits, steps), rings)
     return Judged(cycle, steps, witnesses_of_steps(state, rows, waits, steps))
+
+
+def _among(rows: Edges, edges: Edges, wanted: Edges) -> tuple[Edges, Edges]:
+    """Return the rows whose edges are among ``wanted``, and these edges."""
+    steps = {(holds, requests) for holds, requests in wanted.tolist()}
+    kept = [(holds, requests) in steps for holds, requests in edges.tolist()]
+    return rows[kept], edges[kept]

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import EndpointError
-from knotless.base.flow_control import AUTO, LinkFlowControl, resolved
+from knotless.base.flow_control import AUTO, LinkFlowControl, refuse_bubbles, resolved
 from knotless.base.model_limits import PRIORITIES
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
@@ -69,13 +69,14 @@ class EndpointWaits:
     EndpointError
         The priorities of the classes need more virtual channels than links have.
     PlanError
-        The flow control does not exist.
+        The flow control does not exist, or has bubbles, whose theorem says nothing of hosts.
 
     """
 
     def __init__(
         self, state: ForwardingState, model: EndpointModel, flow_control: str = AUTO
     ) -> None:
+        refuse_bubbles(flow_control, "message classes of hosts")
         self.state, self.model = state, model
         self._channels, self._hosts = len(state.channels), len(state.fabric.hosts)
         parts = [part.core.host_waits() for part in (state, *state.concurrent)]

@@ -14,6 +14,7 @@ from knotless.routing.plan import Plan
 from knotless.routing.request import PlanRequest
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.dependencies import edges_of, longest_chain, removal_order, waits_of
+from knotless.verification.verdict_parts import BUBBLE
 
 _SHARED = {
     "default": "two sources share a VLAN if, at every switch, their paths to the same destination"
@@ -98,6 +99,11 @@ def _proof(checked: CheckedPlan) -> str:
         return (
             f"{summary}. They form no cycle: at most {chain} virtual channels wait for each other"
             f" in a row, and the last one can always send. The plan {verdict.text}."
+        )
+    if verdict.theorem == BUBBLE:
+        return (
+            f"{summary}. They form cycles, but all of these are rings, and a frame enters one only"
+            f" if room is left for another. The plan {verdict.text}."
         )
     if verdict.safe:
         _, single, waits = waits_of(state, verdict.flow_control)

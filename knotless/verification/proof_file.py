@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import ProofError
-from knotless.base.flow_control import FlowControl
+from knotless.base.flow_control import FlowControl, refuse_bubbles
 from knotless.forwarding.openflow.reader import BROADCAST
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, channel_ends_of
@@ -141,6 +141,7 @@ def require_covered(state: ForwardingState, control: FlowControl) -> None:
             f"proofs do not cover {control.description}, with which full buffers lose frames; they"
             " cover pause, pfc and credits"
         )
+    refuse_bubbles(control, "proofs")
     if state.silent:
         raise ProofError(f"proofs need rules of all switches, and {state.silent[0]} has none")
     if state.first_free:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from knotless.base.flow_control import AUTO
+from knotless.base.flow_control import AUTO, refuse_bubbles
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
@@ -66,9 +66,10 @@ def verdict_with_switches(
     SwitchSettingsError
         The file names a switch or a port that the fabric does not have.
     PlanError
-        The flow control does not exist.
+        The flow control does not exist, or has bubbles, of which the file says nothing.
 
     """
+    refuse_bubbles(flow_control, "settings of switches")
     verdict = verdict_of(state, flow_control)
     used = frozenset({0, *state.priorities})
     ends = SwitchEnds(state.fabric, file, verdict.flow_control, used)

@@ -12,6 +12,8 @@ ACYCLIC = "acyclic"
 """The theorem of Dally and Seitz: there is no cycle of dependencies."""
 ESCAPE = "escape (first free of)"
 """There are cycles, but no set of virtual channels can block itself."""
+BUBBLE = "bubble (rings keep room)"
+"""There are cycles, but each is a ring that frames enter only if room is left for another."""
 _POOL = "pool "
 
 

@@ -99,7 +99,7 @@ impl Breadth {
 }
 
 /// The strongly connected component of each node (Tarjan's algorithm, without recursion).
-pub(crate) fn components(nodes: usize, tail: &[i32], head: &[i32]) -> Vec<u32> {
+pub fn components(nodes: usize, tail: &[i32], head: &[i32]) -> Vec<u32> {
     const NONE: u32 = u32::MAX;
     let following = Grouped::by(tail, nodes);
     let mut order = vec![NONE; nodes];

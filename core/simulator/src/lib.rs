@@ -203,10 +203,10 @@ pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{
     default_jitter, longest_frame_bytes, transmission_time, wire_bytes, BitErrors, BroadcastLimit,
-    Buffer, Chance, ChannelConfig, ChannelCounters, DropCause, FabricFlowControl, Faults,
-    FlowControl, Limits, PauseLimit, PoolCounters, PriorityCounters, RetryCount, RetryCounters,
-    RetrySettings, SwitchSettings, Time, VirtualChannel, Watchdog, WatchdogAction,
-    CREDIT_UNIT_BYTES, GAP_BYTES, PAUSE_FRAME_BYTES, PRIORITIES,
+    Buffer, Chance, ChannelConfig, ChannelCounters, ChannelId, DropCause, FabricFlowControl,
+    Faults, FlowControl, Limits, PauseLimit, PoolCounters, PriorityCounters, RetryCount,
+    RetryCounters, RetrySettings, RingEntry, SwitchSettings, Time, VirtualChannel, Watchdog,
+    WatchdogAction, CREDIT_UNIT_BYTES, GAP_BYTES, PAUSE_FRAME_BYTES, PRIORITIES,
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};

@@ -25,6 +25,7 @@ use crate::tables::Tables;
 use self::at_source::SourceChoice;
 
 mod at_source;
+mod bubbles;
 mod first_free;
 
 /// Number of channels above which prefetching pays: their state exceeds a processor's own caches.

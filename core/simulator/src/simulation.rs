@@ -5,7 +5,8 @@
 //! hosts tell the driver what has happened to messages.
 
 use switch_model::{
-    ChannelCounters, ChannelId, EventOrder, PauseFrameEvent, RetryCounters, Time, Watchdog,
+    ChannelCounters, ChannelId, EventOrder, PauseFrameEvent, RetryCounters, RingEntry, Time,
+    VirtualChannel, Watchdog,
 };
 
 use crate::alone::{acknowledgement_time, message_time, Line};
@@ -536,6 +537,20 @@ impl Simulation {
     /// There are several generations of rules, or credits.
     pub fn first_free(&mut self) -> Result<(), Error> {
         self.network.first_free()
+    }
+
+    /// Have frames that enter a ring of virtual channels need credit as `entry` says. `rings` are
+    /// the virtual channels of rings, each with the number of its ring, from 1 on. Before the
+    /// simulation runs.
+    ///
+    /// # Errors
+    /// A virtual channel needs no credit, the rules change, or switches have settings.
+    pub fn use_bubbles(
+        &mut self,
+        rings: &[(VirtualChannel, u32)],
+        entry: RingEntry,
+    ) -> Result<(), Error> {
+        self.network.use_bubbles(rings, entry)
     }
 
     /// Have the first switch of each frame choose, of several next hops, the first, which is the direct

@@ -37,14 +37,16 @@ impl Credits {
         self.units(bytes) * u64::from(self.unit_bytes)
     }
 
-    /// Whether the ingress buffer has room for a frame if others take `held_bytes`, in units.
-    pub fn has_room(&self, bytes: u32, held_bytes: u64) -> bool {
-        held_bytes + self.room(bytes) <= self.capacity * u64::from(self.unit_bytes)
+    /// Whether the ingress buffer has room for a frame, and for at least so many units, if others
+    /// take `held_bytes`, in units.
+    pub fn has_room(&self, bytes: u32, least_units: u64, held_bytes: u64) -> bool {
+        let needed = self.units(bytes).max(least_units) * u64::from(self.unit_bytes);
+        held_bytes + needed <= self.capacity * u64::from(self.unit_bytes)
     }
 
-    /// Whether the sender has credit for a frame.
-    pub fn covers(&self, bytes: u32) -> bool {
-        self.sent + self.units(bytes) <= self.allowed
+    /// Whether the sender has credit for a frame, and for at least so many units.
+    pub fn covers(&self, bytes: u32, least_units: u64) -> bool {
+        self.sent + self.units(bytes).max(least_units) <= self.allowed
     }
 
     /// The transmission of a frame begins.
@@ -89,22 +91,22 @@ mod tests {
         let cells = Credits::new(1600, 256);
         assert_eq!([1, 256, 257, 1522].map(|bytes| cells.room(bytes)), [256, 256, 512, 1536]);
         // Six cells of the seven that 1,600 bytes have.
-        assert!(cells.has_room(1522, 0) && !cells.has_room(1, 1537));
-        assert!(!cells.has_room(1537, 0));
+        assert!(cells.has_room(1522, 0, 0) && !cells.has_room(1, 0, 1537));
+        assert!(!cells.has_room(1537, 0, 0));
     }
 
     #[test]
     fn an_update_that_is_lost_costs_nothing_once_a_later_one_arrives() {
         let mut credits = Credits::new(256, 64);
         for _ in 0..4 {
-            assert!(credits.covers(64));
+            assert!(credits.covers(64, 0));
             credits.spend(64);
         }
-        assert!(!credits.covers(1));
+        assert!(!credits.covers(1, 0));
         let [_, second, _, last] = [(); 4].map(|()| credits.free(64));
         credits.update(last);
         credits.update(second);
-        assert!(credits.covers(256) && !credits.covers(257));
+        assert!(credits.covers(256, 4) && !credits.covers(257, 0) && !credits.covers(1, 5));
     }
 
     #[test]
@@ -114,6 +116,6 @@ mod tests {
         assert_eq!(credits, Credits::new(128, 64));
         credits.widen(256);
         credits.update(credits.advertised());
-        assert!(credits.covers(256) && !credits.covers(257));
+        assert!(credits.covers(256, 0) && !credits.covers(257, 0));
     }
 }

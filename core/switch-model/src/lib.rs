@@ -170,6 +170,7 @@
 
 mod alternatives;
 mod broadcast_limit;
+mod bubbles;
 mod buffers;
 mod channel;
 mod config;
@@ -195,6 +196,7 @@ mod switches;
 mod units;
 
 pub use broadcast_limit::BroadcastLimit;
+pub use bubbles::RingEntry;
 pub use buffers::PoolCounters;
 pub use config::{Buffer, ChannelConfig, RestoredBy, Watchdog, WatchdogAction};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};

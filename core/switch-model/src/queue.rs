@@ -148,11 +148,23 @@ impl<P> Queues<P> {
         frame: Queued<P>,
         alternatives: Option<AlternativesId>,
     ) -> u32 {
-        queue.bytes += u64::from(frame.bytes);
+        let taken = Slot { frame: Some(frame), next: NONE, previous: queue.last, alternatives };
+        let number = self.take_slot(queue, taken);
+        match self.slots.get_mut(queue.last as usize) {
+            Some(last) => last.next = number,
+            None => queue.first = number,
+        }
+        queue.last = number;
+        number
+    }
+
+    /// Store a frame, and count it in its queue.
+    #[inline(always)]
+    fn take_slot(&mut self, queue: &mut Queue, taken: Slot<P>) -> u32 {
+        queue.bytes += u64::from(taken.frame.as_ref().map_or(0, |frame| frame.bytes));
         queue.peak_bytes = queue.peak_bytes.max(queue.bytes);
         self.used += 1;
-        let taken = Slot { frame: Some(frame), next: NONE, previous: queue.last, alternatives };
-        let number = match self.slots.get_mut(self.free as usize) {
+        match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
                 let number = std::mem::replace(&mut self.free, slot.next);
                 *slot = taken;
@@ -162,12 +174,33 @@ impl<P> Queues<P> {
                 self.slots.push(taken);
                 self.slots.len() as u32 - 1
             }
-        };
-        match self.slots.get_mut(queue.last as usize) {
-            Some(last) => last.next = number,
+        }
+    }
+
+    /// Insert a frame before the first one that is to be behind it. Returns its slot.
+    pub fn push_before(
+        &mut self,
+        queue: &mut Queue,
+        frame: Queued<P>,
+        is_behind: impl Fn(&Queued<P>) -> bool,
+    ) -> u32 {
+        let (mut previous, mut next) = (NONE, queue.first);
+        while let Some(slot) = self.slots.get(next as usize) {
+            if slot.frame.as_ref().is_some_and(&is_behind) {
+                break;
+            }
+            (previous, next) = (next, slot.next);
+        }
+        if next == NONE {
+            return self.append(queue, frame, None);
+        }
+        let taken = Slot { frame: Some(frame), next, previous, alternatives: None };
+        let number = self.take_slot(queue, taken);
+        self.slots[next as usize].previous = number;
+        match self.slots.get_mut(previous as usize) {
+            Some(before) => before.next = number,
             None => queue.first = number,
         }
-        queue.last = number;
         number
     }
 
@@ -271,7 +304,13 @@ mod tests {
         for number in 1..5000 {
             let which = draw(2);
             let (queue, list) = (&mut both[which], &mut lists[which]);
-            match draw(4) {
+            match draw(5) {
+                4 if list.len() < 12 => {
+                    let is_behind = |number: u32| number % 3 == 0;
+                    let slot = queues.push_before(queue, frame(number), |f| is_behind(f.payload));
+                    let place = list.iter().position(|&(_, other)| is_behind(other));
+                    list.insert(place.unwrap_or(list.len()), (slot, number));
+                }
                 0 | 1 if list.len() < 12 => {
                     list.push((queues.append(queue, frame(number), None), number));
                 }

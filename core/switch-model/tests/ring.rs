@@ -4,8 +4,8 @@ mod harness;
 
 use harness::{channel, Hop, Simulation};
 use switch_model::{
-    ChannelId, Deadlock, DropCause, FlowControl, VirtualChannel, Watchdog, WatchdogAction,
-    MICROSECOND, SECOND,
+    ChannelId, Deadlock, DropCause, FlowControl, RingEntry, VirtualChannel, Watchdog,
+    WatchdogAction, MICROSECOND, SECOND,
 };
 
 const SWITCHES: u32 = 4;
@@ -88,6 +88,37 @@ fn a_dateline_keeps_the_ring_moving() {
             "{:?}",
             simulation.by_flow
         );
+    }
+}
+
+#[test]
+fn bubbles_keep_the_ring_moving_and_each_of_their_rules_is_needed() {
+    let bubble = RingEntry { units: 2, apart: true };
+    for (unit_bytes, entry, freezes) in [
+        (FRAME, bubble, false),
+        (FRAME, RingEntry { units: 1, ..bubble }, true),
+        (FRAME, RingEntry { apart: false, ..bubble }, true),
+        (FRAME / 2, bubble, true),
+    ] {
+        let mut configs = configs(FlowControl::Credits);
+        for config in &mut configs {
+            config.buffer.credit_bytes = 2 * u64::from(FRAME);
+            config.buffer.credit_unit_bytes = unit_bytes;
+        }
+        let mut simulation = Simulation::new(configs, 7);
+        simulation.model.set_bubbles((0..4).map(|c| (ring_channel(c), 1)), entry);
+        for host in 0..SWITCHES {
+            for _ in 0..1000 {
+                simulation.send(host as usize, FRAME, &clockwise(host, |_, _| 0));
+            }
+        }
+        while simulation.step() {}
+        let deadlock = simulation.model.deadlock();
+        assert_eq!(deadlock.is_some(), freezes, "{unit_bytes} {entry:?}");
+        assert_eq!(simulation.delivered_bytes < simulation.entered_bytes, freezes);
+        if let Some(deadlock) = deadlock {
+            assert_eq!(deadlock.cycle, (0..4).map(ring_channel).collect::<Vec<_>>());
+        }
     }
 }
 

@@ -71,7 +71,8 @@ credit_unit_option = click.option(
     "--credit-unit",
     type=_CreditUnit(),
     metavar="UNIT",
-    help="What credits count: blocks of 64 bytes, or cells:N of N bytes [default: blocks].",
+    help="What credits count: blocks of 64 bytes, or cells:N of N bytes [default: blocks; with"
+    " bubbles a longest frame].",
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])

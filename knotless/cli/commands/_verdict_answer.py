@@ -9,7 +9,7 @@ from knotless.base.flow_control import SHOWN_BLOCKED, verdict_words
 from knotless.base.printable import listed
 from knotless.cli.answer import Cycle, Figure, Headline, Reason, Several, Tone
 from knotless.verification.imported_verdict import ImportedVerdict
-from knotless.verification.verdict_parts import ESCAPE, is_pool
+from knotless.verification.verdict_parts import BUBBLE, ESCAPE, is_pool
 
 if TYPE_CHECKING:
     from knotless.verification.check import Outcome, Verdict
@@ -50,6 +50,8 @@ def deadlock_reasons(
         blocked = [] if verdict.safe else verdict.blocked
         if verdict.theorem == ESCAPE:
             yield "dependencies have a cycle, but no set of channels can block itself"
+        elif verdict.theorem == BUBBLE:
+            yield "all cycles are rings, which frames enter only if room is left for another"
     if blocked and blocked != verdict.cycle:
         yield f"frames on {listed(blocked, SHOWN_BLOCKED)} can all wait for each other"
     elif blocked:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from knotless.simulation.freezing import Freeze
     from knotless.traffic.endpoints import EndpointModel
 
-FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
+FLOW_CONTROL = (
+    "Links that pause (802.3x): none, host links, between switches, or all; or PFC,"
+    " credits, or credits with bubbles (rings keep room)"
+)
 
 
 def one_of(choices: tuple[str, ...]) -> dict[str, Any]:

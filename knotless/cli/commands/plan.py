@@ -57,6 +57,7 @@ from knotless.topologies.failures import Failures, hosts_by_part
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
 from knotless.verification.explanation import explain
+from knotless.verification.verdict_parts import BUBBLE
 
 if TYPE_CHECKING:
     from knotless.traffic.endpoints import EndpointModel
@@ -64,7 +65,10 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 10
 """Hosts that are named of each part of a fabric that has come apart."""
-_HIDDEN = ("separated", "losses", "freezes", "freeze", "reserves", "witnesses", "remedies", "notes")
+_HIDDEN = {
+    *("separated", "losses", "freezes", "freeze", "reserves", "witnesses", "remedies", "notes"),
+    "assumes",
+}
 
 
 @click.command(name="plan", cls=Command)
@@ -229,6 +233,7 @@ def _answer(
             *deadlock_reasons(verdict),
             *endpoint_reasons(checked.endpoint_verdict),
             *setting_reasons(verdict),
+            *([f"assumed: {'; '.join(verdict.assumes)}"] if verdict.theorem == BUBBLE else []),
             Several(_separated(checked), "parts"),
             *freeze,
         ],

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import refuse_bubbles
 from knotless.base.model_limits import PRIORITIES
 from knotless.routing.failover.backups import FIRST_LABEL, MAX_LABELS, Backup, Backups
 from knotless.routing.failover.reach import Reach
@@ -53,6 +54,7 @@ def choose_backups(plan: Plan) -> Backups:
         The plan can deadlock, or uses too many VLANs.
 
     """
+    refuse_bubbles(plan.flow_control, "backup paths")
     if int(plan.pair_vlans.max()) >= FIRST_LABEL:
         raise PlanError(
             f"{plan.fabric.name}: backup paths need VLANs from {FIRST_LABEL} on, which the plan"

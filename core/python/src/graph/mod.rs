@@ -93,6 +93,21 @@ fn shortest_cycle(
 }
 
 #[pyfunction]
+fn components<'py>(
+    py: Python<'py>,
+    nodes: usize,
+    before: Ints<'_>,
+    after: Ints<'_>,
+) -> PyResult<Vector<'py, u32>> {
+    let (before, after) = (before.as_slice()?, after.as_slice()?);
+    let is_node = |&node: &i32| usize::try_from(node).is_ok_and(|node| node < nodes);
+    if before.len() != after.len() || !before.iter().chain(after).all(is_node) {
+        return Err(PyValueError::new_err("an edge needs two nodes, each below their number"));
+    }
+    Ok(py.detach(|| cycle::components(nodes, before, after)).into_pyarray(py))
+}
+
+#[pyfunction]
 fn blocking(
     py: Python<'_>,
     nodes: usize,
@@ -123,6 +138,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(shortest_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(components, module)?)?;
     module.add_function(wrap_pyfunction!(blocking, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(vlans::assign_vlans, module)?)?;

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use simulator::{
-    Forwarding, HostSettings, LinkChange, MessageClass, PriorityCounters, Settings, SlowReceiver,
-    Tables, Transport, PRIORITIES,
+    ChannelId, Forwarding, HostSettings, LinkChange, MessageClass, PriorityCounters, RingEntry,
+    Settings, SlowReceiver, Tables, Transport, VirtualChannel, PRIORITIES,
 };
 
 use crate::forwarding::PyState;
@@ -207,6 +207,19 @@ impl Simulation {
 
     fn first_free(&self) -> PyResult<()> {
         self.inner()?.first_free().map_err(wrong)
+    }
+
+    fn use_bubbles(
+        &self,
+        rings: Vec<(u32, u8, u32)>,
+        entry_units: u32,
+        apart: bool,
+    ) -> PyResult<()> {
+        let target = |channel, class| VirtualChannel { channel: ChannelId(channel), class };
+        let rings = rings.into_iter().map(|(channel, class, ring)| (target(channel, class), ring));
+        let rings: Vec<(VirtualChannel, u32)> = rings.collect();
+        let entry = RingEntry { units: entry_units, apart };
+        self.inner()?.use_bubbles(&rings, entry).map_err(wrong)
     }
 
     fn choose_at_source(&self, threshold: u64) -> PyResult<()> {

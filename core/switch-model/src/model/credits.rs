@@ -6,6 +6,7 @@
 
 use super::{Effects, Model, Signal};
 use crate::credits::Credits;
+use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel};
 use crate::units::Time;
 
@@ -25,14 +26,14 @@ impl<P> Model<P> {
     /// Whether a frame is longer than all the room that its receiver advertises.
     pub(super) fn exceeds_credit(&self, channel: ChannelId, class: u8, bytes: u32) -> bool {
         let credits = self.credits(VirtualChannel { channel, class });
-        credits.is_some_and(|credits| !credits.has_room(bytes, 0))
+        credits.is_some_and(|credits| !credits.has_room(bytes, 0, 0))
     }
 
     /// A frame is offered: if it is the first of its queue, it may have to wait for credit.
     #[cold]
-    pub(super) fn offer(&mut self, now: Time, channel: ChannelId, class: u8, bytes: u32) {
-        if self.queues[self.place(channel, class)].is_empty() {
-            self.await_credit(now, VirtualChannel { channel, class }, Some(bytes));
+    pub(super) fn offer(&mut self, now: Time, target: VirtualChannel, hold: Hold, bytes: u32) {
+        if self.queues[self.place(target.channel, target.class)].is_empty() {
+            self.await_credit(now, target, Some((hold, bytes)));
         }
     }
 
@@ -47,7 +48,7 @@ impl<P> Model<P> {
     /// sender needs none has some.
     pub(super) fn spend_for_copy(&mut self, now: Time, target: VirtualChannel, bytes: u32) -> bool {
         let Some(credits) = self.credits(target) else { return true };
-        let covers = credits.covers(bytes);
+        let covers = credits.covers(bytes, 0);
         if covers {
             self.spend_credit(now, target, bytes);
         }
@@ -111,14 +112,15 @@ impl<P> Model<P> {
         if self.credits(target).is_none() {
             return;
         }
-        let first = self.frames_of(target).next().map(|frame| frame.bytes);
+        let first = self.frames_of(target).next().map(|frame| (frame.hold, frame.bytes));
         self.await_credit(now, target, first);
     }
 
     /// Let the virtual channel wait if there is no credit for its first frame, and else not.
-    fn await_credit(&mut self, now: Time, target: VirtualChannel, first: Option<u32>) {
+    fn await_credit(&mut self, now: Time, target: VirtualChannel, first: Option<(Hold, u32)>) {
         let Some(credits) = self.credits(target) else { return };
-        let waits = first.is_some_and(|bytes| !credits.covers(bytes));
+        let waits =
+            first.is_some_and(|(hold, bytes)| !credits.covers(bytes, self.least(target, hold)));
         let waited = self.pause_state(target.channel, target.class).paused_until > 0;
         if waits != waited {
             self.set_paused(now, target, if waits { Time::MAX } else { 0 });
@@ -131,7 +133,10 @@ impl<P> Model<P> {
         match self.credits(target) {
             Some(credits) => {
                 let first = self.frames_of(target).next();
-                first.is_some_and(|frame| !credits.has_room(frame.bytes, held_bytes))
+                first.is_some_and(|frame| {
+                    let least_units = self.least(target, frame.hold);
+                    !credits.has_room(frame.bytes, least_units, held_bytes)
+                })
             }
             None => !self.ingress(target).resumes_at(held_bytes),
         }

@@ -2,6 +2,7 @@
 
 mod alternatives;
 mod arrivals;
+mod bubbles;
 mod credits;
 mod lines;
 mod observation;
@@ -17,6 +18,7 @@ mod watchdog;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::bubbles::Bubbles;
 use crate::channel::{Channel, ColdState, Ingress, PauseState};
 use crate::config::ChannelConfig;
 use crate::counters::DropCause;
@@ -150,6 +152,8 @@ pub struct Model<P> {
     pause_states: Vec<PauseState>,
     /// Empty if no channel uses credits.
     credits: Vec<Credits>,
+    /// None if no frame needs credit for more than itself.
+    bubbles: Option<Box<Bubbles>>,
     /// The frames of all queues.
     pub(crate) waiting: Queues<P>,
     pub(crate) entries: Entries,
@@ -202,6 +206,7 @@ impl<P> Model<P> {
             queues: (0..every).map(|_| Queue::new()).collect(),
             ingress: ingress.cycle().take(every).collect(),
             credits: credits.cycle().take(if with_credits { every } else { 0 }).collect(),
+            bubbles: None,
             pause_states: vec![PauseState::default(); every],
             cold: (0..)
                 .zip(configs)

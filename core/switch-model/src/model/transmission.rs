@@ -49,7 +49,11 @@ impl<P> Model<P> {
                 fx.dropped(out, cause, payload);
                 return self.release(now, hold, fx);
             }
-            self.offer(now, out, priority, bytes);
+            let target = VirtualChannel { channel: out, class: priority };
+            if self.goes_ahead(target, hold) {
+                return self.enqueue_ahead(now, target, Queued { hold, bytes, since, payload }, fx);
+            }
+            self.offer(now, target, hold, bytes);
         }
         let state = &mut self.channels[out.index()];
         if let Some(group) = self.queues[place].group {

@@ -24,6 +24,7 @@ SHORT = {
     "pause": "PAUSE\nall",
     "pfc": "PFC",
     "credits": "credits",
+    "bubble": "bubbles",
 }
 
 

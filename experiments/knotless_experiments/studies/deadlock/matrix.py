@@ -19,7 +19,7 @@ from knotless_experiments.studies.deadlock import transfers
 from knotless_experiments.studies.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
 
 ROUTES = (CYCLIC, ACYCLIC, DATELINE)
-DEFAULT_FLOW_CONTROLS = tuple(name for name in FLOW_CONTROLS if name is not FlowControl.CREDITS)
+DEFAULT_FLOW_CONTROLS = tuple(name for name in FLOW_CONTROLS if not name.switch_links.by_credits)
 """Those of the paper, and PFC."""
 PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import programs, simulator
+from knotless.base.flow_control import refuse_bubbles
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.plan import Plan
@@ -60,6 +61,7 @@ class SimulatedTestbed:
         cls, testbed: Testbed, settings: Settings, plan: Plan, groups: dict[int | None, int]
     ) -> SimulatedTestbed:
         """Fill the tables of ``plan``, and those of the second network; raises KnotlessError."""
+        refuse_bubbles(plan.flow_control, "simulated barriers")
         state = state_of_plan(plan)
         table = channel_table(plan.fabric, Switching(plan.flow_control))
         tables = tables_of(state, table)
