@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn frames_have_errors_as_often_as_their_bits_alone_and_in_rows() {
         for (rate, bits) in [(1e-15, 12_000), (1e-6, 1), (1e-6, 12_144), (0.1, 60)] {
-            let expected = -(f64::from(bits) * (-rate as f64).ln_1p()).exp_m1();
+            let expected = -(f64::from(bits) * f64::ln_1p(-rate)).exp_m1();
             let share = BitErrors::new(rate, 1).share(bits);
             assert!((share / expected - 1.0).abs() < 1e-9, "{share} {expected}");
         }

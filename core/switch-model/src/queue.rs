@@ -306,7 +306,7 @@ mod tests {
             let (queue, list) = (&mut both[which], &mut lists[which]);
             match draw(5) {
                 4 if list.len() < 12 => {
-                    let is_behind = |number: u32| number % 3 == 0;
+                    let is_behind = |number: u32| number.is_multiple_of(3);
                     let slot = queues.push_before(queue, frame(number), |f| is_behind(f.payload));
                     let place = list.iter().position(|&(_, other)| is_behind(other));
                     list.insert(place.unwrap_or(list.len()), (slot, number));
