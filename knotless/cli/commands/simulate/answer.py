@@ -123,7 +123,8 @@ def _figures(result: Result, values: Mapping[str, Any]) -> Iterator[Figure]:
     yield Figure("marked", values["marked_frames"], "frames")
     yield Figure("sent again", values["retransmitted_frames"], "frames")
     if "retry" in values:
-        kept = f"{values['retry']['replay_mean_bytes']:,.0f} bytes kept on average at most"
+        mean = counted(round(values["retry"]["replay_mean_bytes"]), "bytes")
+        kept = f"{mean} kept on average at most"
         yield Figure("replays", values["retry"]["llr_tx_replay"], where=f"of links, {kept}")
     yield Figure("collisions", values["collisions"])
     pools = values["pool_peaks"].items()
