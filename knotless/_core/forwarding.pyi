@@ -220,7 +220,7 @@ def of_rules(
     ips: Sequence[int | None],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: Sequence[NDArray[np.uint16]],
-    lag: int,
+    lags: Sequence[int],
     cut_links: bool,
     replayed: bool,
     any_address: bool,
@@ -230,7 +230,8 @@ def of_rules(
     Each of ``generations`` has the rules of every switch; ``groups`` are the flooded addresses,
     each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
     hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
-    several generations, but none that is more than ``lag`` older than the newest that it has met.
+    several generations, but none that is older than the newest that it has met by more than the
+    ``lags`` entry of that.
     With ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
     ``replayed``, a packet may meet any generation after any other, and the state has what a switch
     does by each of them, for a simulation that knows which one it holds. With ``any_address``,

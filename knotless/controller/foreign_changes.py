@@ -7,7 +7,7 @@ have deleted or changed of ours is put back; their own rules stay, and are judge
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
@@ -25,31 +25,36 @@ UNJUDGED = "frames that they match are outside of what was checked"
 
 @dataclass(frozen=True)
 class RulesInFabric:
-    """All rules by which packets may be forwarded: of ``older`` generations, and those ``held``.
-
-    ``unconfirmed`` is how many of the last generations some switches have not confirmed.
-    """
+    """All rules by which packets may be forwarded: of ``older`` generations, and those ``held``."""
 
     fabric: Fabric
     flow_control: FlowControl
     groups: tuple[MulticastGroup, ...]
     older: tuple[Generation, ...]
     held: Generation
-    unconfirmed: int = 0
 
     def mixture(self, name: str, held: SwitchRules) -> Mixture:
         """Return what packets may meet while a switch that holds other rules gets the wanted ones.
 
         ``held`` are those that others have left it.
         """
-        changed = Generation({**self.held.rules, name: held}, self.held.tags)
-        generations = (*self.older, changed, self.held)
-        lag = 1 + self.unconfirmed
-        return Mixture(self.fabric, self.flow_control, self.groups, generations, lag)
+        generations = (*self.older, *changed_by_others(self.held, name, held))
+        return Mixture(self.fabric, self.flow_control, self.groups, generations)
 
     def with_foreign(self, foreign: Mapping[str, Sequence[FoundRule]]) -> ForeignRules:
         """Return what switches hold if some hold rules of others as well."""
         return ForeignRules(self.fabric, self.flow_control, self.groups, self.held, foreign)
+
+
+def changed_by_others(
+    wanted: Generation, name: str, held: SwitchRules
+) -> tuple[Generation, Generation]:
+    """Return what switches hold while one has the rules of others, and then what is ``wanted``.
+
+    The first stands between what is wanted and those before it, which others may hold still.
+    """
+    changed = replace(wanted, rules={**wanted.rules, name: held})
+    return changed, replace(wanted, lag=wanted.lag + 1)
 
 
 @dataclass(frozen=True)
@@ -57,19 +62,17 @@ class Mixture:
     """Rules that packets may meet while a switch gets back what it should hold.
 
     ``generations`` are the older rules of which packets may be left, what switches hold now, and
-    what they should hold. ``groups`` are those to which hosts send. Switches may ``lag`` behind by
-    so many generations.
+    what they should hold. ``groups`` are those to which hosts send.
     """
 
     fabric: Fabric
     flow_control: FlowControl
     groups: tuple[MulticastGroup, ...]
     generations: tuple[Generation, ...]
-    lag: int = 1
 
     def is_acyclic(self) -> bool:
         """Return whether packets cannot wait for each other in a cycle, in any order of events."""
-        context = ProofContext(self.fabric, self.flow_control, self.groups, self.lag)
+        context = ProofContext(self.fabric, self.flow_control, self.groups)
         try:
             return context.judge(self.generations).outcome.safe
         except KnotlessError:

@@ -68,8 +68,8 @@ def proven_failures(
     provided = list(_provided(state, rules))
     claims = len(provided) * len(state.fabric.hosts) ** 2 <= MAX_PAIRS
     for name, failed, diverted in provided:
-        generations = [Generation(each, None) for each in (rules, diverted)]
-        mixed = state_of_generations(state.fabric, generations, state.groups, len(generations))
+        generations = [Generation(each) for each in (rules, diverted)]
+        mixed = state_of_generations(state.fabric, generations, state.groups)
         edges = waiting(edges_of(mixed), control)
         if find_cycle(edges):
             can_deadlock.append(name)

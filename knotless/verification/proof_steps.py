@@ -70,9 +70,9 @@ def step_proof(
     for files in folders:
         if reason := reason_not_covered(files):
             raise ProofError(f"proofs do not cover {reason}")
-    generations = [Generation(each, None) for each in rules]
     # With such a lag, a frame may meet any of the generations after any other one.
-    mixed = state_of_generations(fabric, generations, groups, len(generations))
+    generations = [Generation(each, lag=len(rules)) for each in rules]
+    mixed = state_of_generations(fabric, generations, groups)
     require_covered(mixed, control)
     edges = waiting(edges_of(mixed), control)
     if cycle := find_cycle(edges):

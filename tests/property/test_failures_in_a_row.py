@@ -84,12 +84,11 @@ class Failing:
         gone = set(self.failures.names) & set(self.update.avoided.names if task.plan else ())
         possible = usable(self.fabric, Failures.from_names(self.fabric, gone))
         for number, step in enumerate(plan.change.steps):
-            left.append(Generation(step.rules, step.tags))
+            left.append(Generation(step.rules, step.tags, 1 if number else 1 + task.unconfirmed))
             # In place, no rule of a later step leads to a failed link.
             is_without = plan.change.in_place and number > 0
             fabric = usable(self.fabric, self.failures) if is_without else possible
-            lag = 1 + task.unconfirmed
-            context = ProofContext(fabric, task.flow_control, plan.change.groups, lag)
+            context = ProofContext(fabric, task.flow_control, plan.change.groups)
             if plan.change.drops_first and number > 0:
                 # Nor is anything on it; but older packets may have crossed it before it failed.
                 empty = self.failures.dead_links(possible)

@@ -26,12 +26,5 @@ FIRST_KINDS = f"{_FABRIC},{_CONTROLLERS}"
 """The kinds of faults that were drawn when the first kept runs were found."""
 LATER_KINDS = f"{_FABRIC},{_OTHERS},{_CONTROLLERS}"
 """And later. Of more kinds, a seed would draw other faults."""
-KNOWN: tuple[KnownFailure, ...] = (
-    KnownFailure(
-        "--seed 1796128919005 --fabric torus,3,3 --options 'flow_control: pfc' --emulator",
-        "drops",
-        "a repair in one step, while a duplicate dpid hides s9, deletes older rules that slow"
-        " frames of h4 still meet",
-    ),
-)
+KNOWN: tuple[KnownFailure, ...] = ()
 """Who mends one removes it, and lets all runs have such faults."""

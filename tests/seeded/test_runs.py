@@ -102,6 +102,10 @@ KEPT = {
     "a reload takes away a link that works, as others that work count as failed": (
         "--seed 334 --emulator --events tests/seeded/reloaded.json"
     ),
+    "rules that a switch has not confirmed excuse what those before them do not lose": (
+        "--seed 1796128919005 --fabric torus,3,3 --options 'flow_control: pfc' --emulator"
+        " --events tests/seeded/unconfirmed.json"
+    ),
 }
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 

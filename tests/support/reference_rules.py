@@ -3,7 +3,7 @@
 They are the ``.flows`` and ``.groups`` that ``knotless flows`` writes; only what those hold is
 understood. Rules can also change while frames are under way: time has phases, in phase q each
 switch holds rule set q - 1 or q, and a frame may stay anywhere for any number of phases. If sets
-are sent before the last is confirmed, it holds one of q - lag to q.
+are sent before the last is confirmed, it holds one of q - lag to q, of a lag for each phase.
 """
 
 from __future__ import annotations
@@ -219,17 +219,18 @@ def fits(flow: Flow, place: Place, frame: Frame, metadata: int) -> bool:
 class RuleReference(Reference[Frame]):
     """Follows frames of hosts through rules that are installed one set after the other."""
 
-    def __init__(self, *sets: Files | RuleFiles, lag: int = 1) -> None:
-        self._lag = lag
+    def __init__(self, *sets: Files | RuleFiles, lags: Sequence[int] = ()) -> None:
         self.rules = [each if isinstance(each, RuleFiles) else RuleFiles(each) for each in sets]
         super().__init__(self.rules[0].fabric, self._by_phases)
         self.hosts = {host["name"]: host for host in self.fabric["hosts"]}
         self._last = max(2, len(self.rules))
+        behind = lags or [1] * self._last
+        self._oldest = [max(0, phase - lag) for phase, lag in enumerate(behind)]
 
     def _by_phases(self, place: Place, frame: Frame) -> Sequence[Copies]:
         found: list[Copies] = []
         for now in range(frame.phase, self._last):
-            for number in range(max(0, now - self._lag), min(now, len(self.rules) - 1) + 1):
+            for number in range(self._oldest[now], min(now, len(self.rules) - 1) + 1):
                 for copies in self.rules[number](place, frame._replace(phase=0)):
                     found.append([(port, copy._replace(phase=now)) for port, copy in copies])
         return [copies for number, copies in enumerate(found) if copies not in found[:number]]
@@ -241,7 +242,7 @@ class RuleReference(Reference[Frame]):
         untagged = Frame(_num(eth_dst), _num(sender), eth_type)
         found = []
         for phase in range(1, self._last):
-            for rules in self.rules[max(0, phase - self._lag) : phase + 1]:
+            for rules in self.rules[self._oldest[phase] : phase + 1]:
                 tags = {} if rules.tags is None else rules.tags[source]
                 vlan = tags.get(eth_dst, tags.get("default"))
                 found.append(untagged._replace(vlan=vlan, phase=phase))

@@ -8,7 +8,7 @@ use forwarding::compile::{compile, Refused, Sources};
 use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
 use forwarding::openflow::behaviour::{read, Group};
-use forwarding::openflow::generations::Generations;
+use forwarding::openflow::generations::{Generations, Order};
 use forwarding::openflow::switch::Switch;
 use forwarding::state::{Behaviour, Choice, Flood, Hop, State, Step, Unsupported};
 
@@ -124,12 +124,18 @@ fn walks(state: &State) -> Walks {
 
 /// What a fabric does whose switches hold these rules.
 fn read_back(switches: Vec<Switch>) -> Walks {
-    let alone = |switch| Generations::new([Arc::new(switch)], 1);
+    let alone = |switch| Generations::new([Arc::new(switch)], &Order::new(&[1]));
     let switches = switches.into_iter().map(alone).collect();
     let ips = (0..HOSTS).map(Some).collect();
-    let (mut state, mut behaviour) =
-        read(ring(), switches, (1, 1, false, false), (macs(), ips), vec![BROADCAST], &[])
-            .expect("few classes");
+    let (mut state, mut behaviour) = read(
+        ring(),
+        switches,
+        (Order::new(&[1]), false, false),
+        (macs(), ips),
+        vec![BROADCAST],
+        &[],
+    )
+    .expect("few classes");
     explore(&mut state, &mut behaviour, &[vec![true; HOSTS as usize]]);
     walks(&state)
 }

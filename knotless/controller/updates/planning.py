@@ -21,7 +21,7 @@ from knotless.topologies.drained import Avoided, avoided
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import NO_FAILURES, Failures, host_parts, usable
 from knotless.topologies.union import described, hosts_of_both, removed, union
-from knotless.verification.changes.change import Change, Installed, compact
+from knotless.verification.changes.change import Change, Installed, Step, compact
 from knotless.verification.changes.outage import pairs_down
 from knotless.verification.changes.planner import plan_change, plan_dropping_first, plan_in_place
 from knotless.verification.changes.proof import ProofContext
@@ -297,7 +297,8 @@ def _plan_steps(
         staying=task.union.staying if task.union else None,
         vlan_generation=installed.vlan_generation if installed else None,
         admitting=installed.plan if installed and task.plan is None else None,
-        unconfirmed=task.unconfirmed,
+        held_lag=held.lag,
+        lag=1 + task.unconfirmed,
         keeps_tags=True,
     )
     change = plan_change(before, plan)
@@ -361,14 +362,13 @@ def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
         {name: held[min(number, len(held) - 1)] for name, held in task.unread.items()}
         for number in range(count)
     ]
-    # Between any two generations they may have changed to what they were sent last.
-    lag = (change.before.lag + 1) * count - 1
-    context = ProofContext(task.whole, change.before.flow_control, change.groups, lag)
+    context = ProofContext(task.whole, change.before.flow_control, change.groups)
     for step in change.steps:
+        # Beside each generation they may hold any of theirs.
         generations = [
-            Generation({**older.rules, **rules}, older.tags)
+            Generation({**older.rules, **rules}, older.tags, older.lag * count + number)
             for older in step.proof.generations
-            for rules in kept
+            for number, rules in enumerate(kept)
         ]
         if not context.judge(generations).outcome.safe:
             names = ", ".join(task.unread)
@@ -381,7 +381,7 @@ def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
 def _after_failover(fabric: Fabric, failures: Failures, held: Generation) -> Generation:
     """Return what switches do by themselves in failures, if they hold these rules."""
     rules = after_failover(fabric, held.rules, failures)
-    return held if rules is held.rules else Generation(rules, held.tags)
+    return held if rules is held.rules else replace(held, rules=rules)
 
 
 def _with_unavoided_failures(task: UpdateTask) -> Fabric:
@@ -407,14 +407,18 @@ def _is_safe_with_links(
     those that have crossed others before. The proofs have what switches do during the failures;
     before and after these they do ``older``, if that differs.
     """
-    context = ProofContext(unavoided, change.before.flow_control, change.groups, change.before.lag)
+    context = ProofContext(unavoided, change.before.flow_control, change.groups)
     is_first = change.needs_links_down and not task.carrying
     steps = change.steps[:1] if is_first else change.steps
-    generations = ((*older, *step.proof.generations) for step in steps)
-    if not all(context.judge(each).outcome.safe for each in generations):
+
+    def generations(step: Step) -> list[Generation]:
+        # A port may return at any time, so a packet may meet the older ones after any other.
+        now = (replace(each, lag=each.lag + len(older)) for each in step.proof.generations)
+        return [*older, *now]
+
+    if not all(context.judge(generations(step)).outcome.safe for step in steps):
         return False
     if not (is_first and change.drops_first):
         return True
     empty = task.failures.dead_links(unavoided)
-    later = ((*older, *step.proof.generations) for step in change.steps[1:])
-    return all(context.is_acyclic_without(empty, each) for each in later)
+    return all(context.is_acyclic_without(empty, generations(step)) for step in change.steps[1:])

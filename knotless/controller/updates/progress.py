@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
+from knotless.controller.foreign_changes import changed_by_others
 from knotless.controller.reconcile import Changes, difference
 from knotless.controller.updates.planning import InstalledPlan, UpdatePlan
 from knotless.controller.updates.serving import admitting_plans
@@ -76,7 +78,7 @@ class StepProgress:
 
     def keep(self, names: Iterable[str]) -> None:
         """Forget the rules of all other switches, which have gone away."""
-        self.held = Generation({name: self.wanted(name) for name in names}, self.held.tags)
+        self.held = replace(self.held, rules={name: self.wanted(name) for name in names})
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
@@ -84,7 +86,7 @@ class StepProgress:
 
     def changed_by_others(self, name: str, held: SwitchRules) -> None:
         """Take note that others had changed the rules of a switch, which packets may have met."""
-        changed = Generation({**self.held.rules, name: held}, self.held.tags)
+        changed, self.held = changed_by_others(self.held, name, held)
         self.in_flight = (*self.in_flight, changed)
         self._steps_unconfirmed += 1  # it stands between those that others may hold
 
@@ -279,7 +281,7 @@ class StepProgress:
         dropped = max(self._dropped, self._dropped_before) if overtaken else self._dropped
         count = self.plan.change.count(step.dropped) if self.plan else 0
         self._dropped_before, self._dropped = dropped, count
-        before, self.held = self.held, Generation(step.rules, step.tags)
+        before, self.held = self.held, step.proof.generations[-1]
         self._step, self._is_overtaking = step, False
         self._last = (before.rules, self.held.rules, changes)
         self.in_flight = (*self.in_flight, before)

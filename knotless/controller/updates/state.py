@@ -109,7 +109,6 @@ class UpdateState:
             self._multicast,
             progress.in_flight,
             progress.held,
-            progress.unconfirmed_generations,
         )
 
     def extend(self, desired: DesiredState) -> None:

@@ -26,14 +26,20 @@ from knotless.topologies.numbering import mac_text, mac_value
 
 BROADCAST = 0xFFFFFFFFFFFF
 IPV4, ARP = 0x0800, 0x0806
+MAX_GENERATIONS = 255
 
 
 @dataclass(frozen=True)
 class Generation:
-    """The rules of all switches, and the VLAN tags that hosts add; None: they send untagged."""
+    """The rules of all switches, and the VLAN tags that hosts add; None: they send untagged.
+
+    ``lag``: while some switch holds them, others may still hold any of so many generations before,
+    but no older ones. It is 1 if all had confirmed the one before when these were sent.
+    """
 
     rules: FabricRules
     tags: HostTags | None = None
+    lag: int = 1
 
 
 def state_of_rules(
@@ -68,27 +74,24 @@ def state_of_generations(
     fabric: Fabric,
     generations: Sequence[Generation],
     groups: Sequence[MulticastGroup] = (),
-    lag: int = 1,
 ) -> ForwardingState:
     """Return the forwarding state of all mixtures that occur while rules are changed.
 
     ``generations`` are installed one after the other, in this order. A switch takes all rules of
-    a generation at once, at any time; the next one is sent after all switches have confirmed.
-    Hosts change their tags in the same way. So a packet that has met the rules of a generation
-    meets none that is older than the one before it. If generations are sent before that, switches
-    ``lag`` behind by more than one, and a packet meets none that is older by more than this. In the
-    state, a packet takes any one of the sets of hops that the rules of the possible generations
-    give; it is delivered if every choice delivers it. Hosts also send to addresses that no host
-    has, as in :func:`state_of_rules`. A packet that its first switch drops, or that is sent to a
-    port behind which nothing is, does not count as lost (``core.lost``).
+    a generation at once, at any time. Hosts change their tags in the same way. So a packet that has
+    met the rules of a generation meets none that is older by more than its :attr:`Generation.lag`.
+    In the state, a packet takes any one of the sets of hops that the rules of the possible
+    generations give; it is delivered if every choice delivers it. Hosts also send to addresses that
+    no host has, as in :func:`state_of_rules`. A packet that its first switch drops, or that is sent
+    to a port behind which nothing is, does not count as lost (``core.lost``).
 
     Raises
     ------
     RuleError
-        As :func:`state_of_rules`, or there are more than 255 generations.
+        As :func:`state_of_rules`, or there are more than :data:`MAX_GENERATIONS`.
 
     """
-    return _state(fabric, generations, groups, lag, changing=True, any_address=True)
+    return _state(fabric, generations, groups, changing=True, any_address=True)
 
 
 def state_to_replay(fabric: Fabric, generations: Sequence[Generation]) -> ForwardingState:
@@ -104,7 +107,6 @@ def _state(
     fabric: Fabric,
     generations: Sequence[Generation],
     groups: Sequence[MulticastGroup],
-    lag: int = 1,
     *,
     changing: bool = False,
     replayed: bool = False,
@@ -131,7 +133,7 @@ def _state(
             known_ips(fabric),
             [(*address, receivers) for address, receivers in zip(addresses, members, strict=True)],
             _tag_tables(fabric, generations, [address for address, _ in addresses]),
-            lag,
+            [min(generation.lag, MAX_GENERATIONS) for generation in generations],
             changing,
             replayed,
             any_address,

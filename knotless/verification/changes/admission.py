@@ -25,21 +25,20 @@ def refused_frames(
     fabric: Fabric,
     generations: Sequence[Generation],
     groups: Sequence[MulticastGroup],
-    lag: int = 1,
 ) -> int:
     """Return the (source, destination) that some mixture drops at the switch of the source.
 
     Destinations are hosts, all hosts and the groups; generations are installed one after the
-    other, so a host may send with the tags of a generation to rules of the one before it (of
-    ``lag`` ones, if switches may lag behind by so many), or of any later one. The result is 0 if
-    hosts do not change their tags.
+    other, so a host may send with the tags of a generation to rules of those before it that
+    switches may still hold (:attr:`Generation.lag`), or of any later one. The result is 0 if hosts
+    do not change their tags.
     """
     if all(generation.tags == generations[0].tags for generation in generations):
         return 0
     to = [(mac_value(host.mac), IPV4) for host in fabric.hosts]
     to += [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
     return sum(
-        _is_refused(switches, host, address, eth_type, generations, lag)
+        _is_refused(switches, host, address, eth_type, generations)
         for host, switches in _with_switches(fabric, generations)
         for address, eth_type in to
         if address != mac_value(host.mac)
@@ -65,7 +64,6 @@ def _is_refused(
     address: int,
     eth_type: int,
     generations: Sequence[Generation],
-    lag: int,
 ) -> bool:
     def dropped(switch: core.Switch, vlan: int | None) -> bool:
         tags = [] if vlan is None else [vlan]
@@ -74,7 +72,7 @@ def _is_refused(
     vlans = [_vlan(host, address, generation) for generation in generations]
     alone = [dropped(own, vlan) for own, vlan in zip(switches, vlans, strict=True)]
     for sent, vlan in enumerate(vlans):
-        for installed in range(max(0, sent - lag), len(generations)):
+        for installed in range(max(0, sent - generations[sent].lag), len(generations)):
             if not (alone[sent] or alone[installed]) and dropped(switches[installed], vlan):
                 return True
     return False

@@ -43,7 +43,8 @@ class Installed:
     ``staying`` is for a new plan of another fabric: the hosts that both fabrics have, by name.
     ``fabric`` has the parts of both then. Frames between other hosts may be lost.
     ``vlan_generation`` is the one by which frames are admitted; None: the lowest that is in use.
-    ``unconfirmed`` is how many of the last generations switches have not confirmed yet.
+    ``held_lag`` is the lag of the generation of ``rules`` (:attr:`Generation.lag`), and ``lag``
+    that of the next one: 1, and how many of the last ones switches have not confirmed yet.
     ``admitting`` is the plan whose rules it has, if the rules are those of a step: others than its
     are left of an older VLAN generation, or prepared of another.
     ``keeps_tags``: hosts that tag keep their tags, so nobody sends into another VLAN generation.
@@ -60,13 +61,19 @@ class Installed:
     staying: frozenset[str] | None = None
     vlan_generation: VlanGeneration | None = None
     admitting: Plan | None = None
-    unconfirmed: int = 0
+    held_lag: int = 1
+    lag: int = 1
     keeps_tags: bool = False
 
     @property
-    def lag(self) -> int:
-        """By how many generations switches may lag behind the newest that one of them holds."""
-        return 1 + self.unconfirmed
+    def held(self) -> Generation:
+        """The generation of :attr:`rules`."""
+        return Generation(self.rules, self.tags, self.held_lag)
+
+    @property
+    def generations(self) -> list[Generation]:
+        """All of which packets may be in the fabric, oldest first."""
+        return [*self.older_generations, self.held]
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,7 @@ def compact(change: Change) -> Change:
         }
         shared[id(step.rules)] = previous = rules
         generations = [
-            Generation(shared.get(id(generation.rules), generation.rules), generation.tags)
+            replace(generation, rules=shared.get(id(generation.rules), generation.rules))
             for generation in step.proof.generations
         ]
         steps.append(replace(step, rules=rules, proof=step.proof.without_cache(generations)))

@@ -116,7 +116,7 @@ def _described(change: Change, new_plan: Plan) -> Change:
 
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
     groups = united(before.multicast, new_plan.multicast)
-    context = ProofContext(before.fabric, before.flow_control, groups, before.lag)
+    context = ProofContext(before.fabric, before.flow_control, groups)
     return _Planner(before, new_plan, Prover(context, before.staying))
 
 
@@ -203,7 +203,7 @@ class _Planner:
 
         What a mixture loses besides is not known exactly then (:attr:`Proof.lost`).
         """
-        return self.prover.alone(Generation(self.before.rules, self.before.tags)).loses
+        return self.prover.alone(self.before.held).loses
 
     def in_generation(self, generation: VlanGeneration) -> tuple[FabricRules, HostTags | None]:
         """Return the new rules and tags in a VLAN generation; for the same one the same objects."""
@@ -228,7 +228,7 @@ class _Planner:
 
         Those with the priorities in use come first.
         """
-        installed = [*self.before.older_generations, Generation(self._old, self.before.tags)]
+        installed = self.before.generations
         used = frozenset[int]().union(
             *(vlan_generations_in(old.rules, old.tags) for old in installed)
         )
@@ -289,11 +289,11 @@ class _Planner:
         guards = guards_of(self.before.rules)
         common_here = with_guards(common_here, guards)
         rules, tags = self.in_generation(self._generation_in_place())
-        old = [*self.before.older_generations, Generation(self.before.rules, self.before.tags)]
+        old = self.before.generations
         fabric = self.before.fabric
         if self.before.whole is not None:
             whole = replace(self.prover.context, fabric=self.before.whole)
-            early = whole.judge([*old, Generation(common_here, tags)])
+            early = whole.judge([*old, Generation(common_here, tags, self.before.lag)])
             if not early.outcome.acyclic:
                 allowed = [whole.judge(old).dependencies]
                 common_here = guarded(common_here, whole.fabric, early.dependencies, allowed)
@@ -374,7 +374,7 @@ class _Planner:
             )
         )
         if self.before.tags is None and side_by_side.tags is None:
-            now = self.prover.alone(Generation(self.before.rules, self.before.tags))
+            now = self.prover.alone(self.before.held)
             schedule = schedule_between(old, new, now.failing_pairs(context.fabric))
             with suppress(RuleError):
                 steps = self._scheduled(side_by_side, schedule)
@@ -446,7 +446,7 @@ class _Planner:
         """Raise PlanError if the new plan, or what is installed, can deadlock by itself."""
         context = self.prover.context
         for subject, generation in (
-            ("what is installed", Generation(self.before.rules, self.before.tags)),
+            ("what is installed", self.before.held),
             ("the new plan", Generation(self.compiled, self.tags)),
         ):
             outcome = self.prover.alone(generation).outcome

@@ -10,8 +10,8 @@ and time at which switches take the rules:
 - the dependencies of all these packets together, since older packets may still hold channels.
 
 Each switch must take its new rules all at once (an OpenFlow bundle), and the next generation must
-be sent only after all switches have confirmed this one (a barrier), unless the proof says that they
-may lag behind by more than one generation.
+be sent only after all switches have confirmed this one (a barrier), unless the next one has a lag
+of more than one generation (:attr:`Generation.lag`).
 
 Frames that the switch of their source drops, in some generation, are not lost by the change: that
 generation alone drops them. (If hosts change their tags, what they send must be admitted too.)
@@ -86,15 +86,11 @@ class StepVerdict:
 
 @dataclass(frozen=True)
 class ProofContext:
-    """The fabric, its flow control and the multicast groups, which stay as they are.
-
-    Switches may ``lag`` behind by so many generations.
-    """
+    """The fabric, its flow control and the multicast groups, which stay as they are."""
 
     fabric: Fabric
     flow_control: FlowControl
     multicast: tuple[MulticastGroup, ...] = ()
-    lag: int = 1
 
     def judge(self, generations: Sequence[Generation]) -> StepVerdict:
         """Return the outcome of all mixtures of the generations, and what they lose.
@@ -127,7 +123,7 @@ class ProofContext:
 
     def state(self, generations: Sequence[Generation]) -> ForwardingState:
         """Return the state of all mixtures of the generations; raises RuleError."""
-        return state_of_generations(self.fabric, generations, self.multicast, self.lag)
+        return state_of_generations(self.fabric, generations, self.multicast)
 
 
 @dataclass(frozen=True)
@@ -182,7 +178,7 @@ class Proof:
         """
         if self.staying is not None:
             return self.staying.lost
-        held = self.context.lag + 1
+        held = self.generations[-1].lag + 1
         lost = self._lost_by_last(self.generations[-held:]) + self.refused
         if len(self.generations) > held:
             lost += self._lost_by_last(self.generations)
@@ -230,7 +226,7 @@ class Prover:
             whole = context.fabric
             hosts = tuple(host for host in whole.hosts if host.name in staying)
             self._staying = Prover(replace(context, fabric=replace(whole, hosts=hosts)))
-        self._judged: dict[tuple[int, ...], tuple[tuple[Generation, ...], StepVerdict]] = {}
+        self._judged: dict[tuple[object, ...], tuple[tuple[Generation, ...], StepVerdict]] = {}
 
     def alone(self, generation: Generation) -> StepVerdict:
         """Return the outcome of one generation."""
@@ -238,9 +234,7 @@ class Prover:
 
     def judge(self, generations: Sequence[Generation]) -> StepVerdict:
         """Return the outcome of all mixtures of some generations; raises RuleError."""
-        key = tuple(
-            id(part) for generation in generations for part in (generation.rules, generation.tags)
-        )
+        key = tuple((id(each.rules), id(each.tags), each.lag) for each in generations)
         if key not in self._judged:  # the generations are kept, so that their ids stay their own
             self._judged[key] = tuple(generations), self.context.judge(generations)
         return self._judged[key][1]
@@ -248,7 +242,7 @@ class Prover:
     def prove(self, generations: Sequence[Generation]) -> Proof:
         """Return the proof for generations that are installed one after the other."""
         context = self.context
-        refused = refused_frames(context.fabric, generations, context.multicast, context.lag)
+        refused = refused_frames(context.fabric, generations, context.multicast)
         staying = None if self._staying is None else self._staying.prove(generations)
         mixed = self.judge(generations)
         return Proof(tuple(generations), mixed, self.judge, context, refused, staying)

@@ -142,7 +142,7 @@ def _of_step(change: Change, number: int) -> dict[str, object]:
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),
         "generations": len(proof.generations),
-        "lag": proof.context.lag,
+        "lag": proof.generations[-1].lag,
         "pairs": after.pairs,
         "undelivered": after.undelivered,
         "lost": proof.lost,

@@ -17,11 +17,15 @@ class Steps:
     def __init__(self, prover: Prover, before: Installed) -> None:
         self.before, self.steps = before, list[Step]()
         self._prover = prover
-        self._generations = [*before.older_generations, Generation(before.rules, before.tags)]
+        self._generations = before.generations
 
     def proof(self, rules: FabricRules, tags: HostTags | None) -> Proof:
         """Return the proof of a step to ``rules`` after those so far, without adding it."""
-        return self._prover.prove([*self._generations, Generation(rules, tags)])
+        return self._prover.prove([*self._generations, self._next(rules, tags)])
+
+    def _next(self, rules: FabricRules, tags: HostTags | None) -> Generation:
+        """Return the generation of the next step; only the first begins before a confirmation."""
+        return Generation(rules, tags, 1 if self.steps else self.before.lag)
 
     def alone(self, rules: FabricRules) -> StepVerdict:
         """Return the outcome of ``rules`` alone, with the tags of before."""
@@ -42,7 +46,7 @@ class Steps:
         """
         fabric, groups = self._prover.context.fabric, self._prover.context.multicast
         rules = dropping(rules, fabric, dropped, groups)
-        new, last = Generation(rules, tags), self._generations[-1]
+        new, last = self._next(rules, tags), self._generations[-1]
         if tags == last.tags and same_rules(last.rules, rules):
             return
         proof = self._prover.prove([*self._generations, new])

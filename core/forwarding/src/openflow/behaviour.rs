@@ -12,7 +12,7 @@ pub use super::distinguish::Group;
 use super::distinguish::{
     classes, distinguished, only_for_groups, only_from_a_host, unassigned, Destination, IPV4,
 };
-use super::generations::{self, Generations};
+use super::generations::{Generations, Order};
 use super::labels::{Labels, Meaning};
 use super::problem::Problem;
 use super::rule::{Field, Frame};
@@ -26,9 +26,7 @@ use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassig
 #[derive(Clone)]
 pub struct Rules {
     switches: Vec<Generations>,
-    generations: u8,
-    /// See [`Generations`].
-    lag: u8,
+    order: Order,
     /// Whether copies to ports behind which nothing is are distinguished from drops.
     cut_links: bool,
     macs: Vec<u64>,
@@ -60,18 +58,18 @@ struct Copies {
 /// Returns an empty state for `switches`, and the behaviour from which it is filled.
 ///
 /// `macs` are the hosts' addresses, `ips` their IPv4 addresses where these are known. `tags` has a
-/// function for each of the `generations`: `tag(host, destination)` is the VLAN with which a host
-/// sends, or 0; destinations are the hosts, then the groups. If it is empty, hosts send untagged. For
-/// `lag` see [`Generations`]. With `cut_links`, packets that are sent to
-/// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped. With
-/// `any_address`, hosts also send to addresses that no host has, and to their own.
+/// function for each generation of the `order`: `tag(host, destination)` is the VLAN with which a
+/// host sends, or 0; destinations are the hosts, then the groups. If it is empty, hosts send
+/// untagged. With `cut_links`, packets that are sent to a port behind which nothing is take the hop
+/// [`NOWHERE`]; otherwise they are dropped. With `any_address`, hosts also send to addresses that no
+/// host has, and to their own.
 ///
 /// # Errors
 /// A switch distinguishes more than 65,535 classes of destinations.
 pub fn read(
     fabric: Fabric,
     switches: Vec<Generations>,
-    (generations, lag, cut_links, any_address): (u8, u8, bool, bool),
+    (order, cut_links, any_address): (Order, bool, bool),
     (macs, ips): (Vec<u64>, Vec<Option<u32>>),
     groups: Vec<Group>,
     tags: &[&dyn Fn(usize, usize) -> u16],
@@ -128,8 +126,7 @@ pub fn read(
     let labels = Labels::default();
     let mut rules = Rules {
         switches,
-        generations,
-        lag,
+        order,
         cut_links,
         macs,
         ips,
@@ -292,7 +289,7 @@ impl Behaviour for Rules {
         }
         let ends = self.set_ends.iter().map(|&end| end as usize);
         let one_each = sets.len() > 1 && ends.eq(1..=sets.len());
-        let changing = self.switches[switch as usize].is_replayed() || self.generations > 1;
+        let changing = self.switches[switch as usize].is_replayed() || self.order.generations() > 1;
         let choice = if one_each && !changing && !flooded {
             out.sort_unstable();
             Choice::OneOf
@@ -370,8 +367,7 @@ impl Rules {
                     sets.push(Copies { newest: 0, out });
                 } else if sets.iter().all(|known| known.out != out) {
                     // A packet that has met older rules only can meet all that the other one can.
-                    let newest =
-                        generations::newest(newest, generation, self.generations, self.lag);
+                    let newest = self.order.newest(newest, generation);
                     sets.push(Copies { newest, out });
                 }
             }
@@ -408,7 +404,7 @@ impl Rules {
                     0 => Tags::default(),
                     vlan => Tags::one(vlan),
                 };
-                let newest = generations::newest(0, generation, self.generations, self.lag);
+                let newest = self.order.newest(0, generation);
                 labels.push(self.labels.of(Meaning { tags, source: 0, newest })?);
             }
         }

@@ -349,6 +349,7 @@ pub fn unassigned(
 mod tests {
     use std::sync::Arc;
 
+    use super::super::generations::Order;
     use super::super::rule::Action;
     use super::super::switch::Switch;
     use super::*;
@@ -364,7 +365,7 @@ mod tests {
         let of_switch = |at: u64| {
             let masked = (0..at % 5).map(|bit| rule(at & 1 << bit, Some(1 << bit | 0xF00)));
             let rules = masked.chain([rule(at, None)]).collect();
-            Generations::new([Arc::new(Switch::new(rules, Vec::new()))], 1)
+            Generations::new([Arc::new(Switch::new(rules, Vec::new()))], &Order::new(&[1]))
         };
         (0..count).map(of_switch).collect()
     }

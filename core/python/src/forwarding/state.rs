@@ -8,7 +8,7 @@ use forwarding::fabric::Fabric;
 use forwarding::found::Found;
 use forwarding::host_waits::host_waits;
 use forwarding::openflow::behaviour::{read, Group};
-use forwarding::openflow::generations::Generations;
+use forwarding::openflow::generations::{Generations, Order};
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses, Unassigned};
 use forwarding::trace::{difference, shares, trace};
 use numpy::ndarray::ArrayView2;
@@ -300,13 +300,17 @@ pub fn of_rules(
     ips: Vec<Option<u32>>,
     groups: Vec<Flooded>,
     tags: Vec<PyReadonlyArray2<'_, u16>>,
-    lag: u8,
+    lags: Vec<u8>,
     cut_links: bool,
     replayed: bool,
     any_address: bool,
 ) -> PyResult<PyState> {
     let (count, known) = (generations.first().map_or(0, Vec::len), generations.len());
-    if known == 0 || known > 255 || generations.iter().any(|of| of.len() != count) {
+    if known == 0
+        || known > 255
+        || lags.len() != known
+        || generations.iter().any(|of| of.len() != count)
+    {
         return Err(PyValueError::new_err("1 to 255 generations, each with rules of all switches"));
     }
     let mut problems = Problems::new();
@@ -318,8 +322,9 @@ pub fn of_rules(
     }
     let of_generation =
         |number: usize| move |of: &Vec<Bound<'_, PySwitch>>| Arc::clone(&of[number].get().switch);
+    let order = Order::new(&lags);
     let at = |number| {
-        let found = Generations::new(generations.iter().map(of_generation(number)), lag);
+        let found = Generations::new(generations.iter().map(of_generation(number)), &order);
         if replayed {
             found.replayed()
         } else {
@@ -327,13 +332,12 @@ pub fn of_rules(
         }
     };
     let switches: Vec<Generations> = (0..count).map(at).collect();
-    let generations = known as u8;
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
     let tag_shape = [macs.len(), macs.len() + groups.len()];
     if hosts.len() != macs.len()
         || hosts.len() != ips.len()
         || groups.iter().any(|(_, _, members)| members.len() != hosts.len())
-        || !(tags.is_empty() || tags.len() == usize::from(generations))
+        || !(tags.is_empty() || tags.len() == known)
         || tags.iter().any(|tags| tags.as_array().shape() != tag_shape)
     {
         return Err(PyValueError::new_err("hosts, groups and tags do not fit"));
@@ -346,7 +350,7 @@ pub fn of_rules(
     let explored = py.detach(move || {
         let tags: Vec<_> = tags.iter().map(tag_function).collect();
         let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
-        let how = (generations, lag, cut_links, any_address);
+        let how = (order, cut_links, any_address);
         let (state, mut behaviour) = read(fabric, switches, how, (macs, ips), addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
