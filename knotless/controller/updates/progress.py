@@ -235,6 +235,7 @@ class StepProgress:
     def quiescent(self) -> None:
         """Record that no packets are left that were sent before the current step was confirmed."""
         self.in_flight = ()
+        self.held = replace(self.held, lag=1)  # nothing is left of those before
         if self.awaits_quiescence:
             self._step, self.is_inherited = None, False
 
