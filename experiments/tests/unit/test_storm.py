@@ -133,7 +133,7 @@ def test_a_table_of_several_seeds_has_the_least_and_the_greatest() -> None:
         column.name: presentation.range_of(column, [row, ended]) for column in presentation.TABLE
     }
     assert shown["well_again_ms"] == "12 ms to -"
-    assert shown["stopped_flows"] == f"0 of 210 to {row['stopped_flows']} of 210"
+    assert shown["stopped_flows"] == f"0 to {row['stopped_flows']} of 210"
     assert shown["fabric"] == row["fabric"]
 
 

@@ -46,7 +46,10 @@ def range_of(column: Column, runs: Sequence[Row]) -> str:
         return row[column.name] is None, row[column.name] or 0
 
     low, high = column.text(min(runs, key=rank)), column.text(max(runs, key=rank))
-    return low if low == high else f"{low} to {high}"
+    least, _, rest = low.partition(" ")
+    if low == high:
+        return low
+    return f"{least if high.endswith(f' {rest}') else low} to {high}"
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
