@@ -125,6 +125,18 @@ def test_the_report_says_what_was_measured() -> None:
     assert [len(line) for line in shown.columns.table(rows)] == [len(shown.columns.headings)] * 3
 
 
+def test_a_table_of_several_seeds_has_the_least_and_the_greatest() -> None:
+    row, _ = run("none")
+    assert row["well_again_ms"] is None
+    ended = {**row, "well_again_ms": 12.0, "stopped_flows": 0}
+    shown = {
+        column.name: presentation.range_of(column, [row, ended]) for column in presentation.TABLE
+    }
+    assert shown["well_again_ms"] == "12 ms to -"
+    assert shown["stopped_flows"] == f"0 to {row['stopped_flows']} of 210"
+    assert shown["fabric"] == row["fabric"]
+
+
 def test_a_row_has_the_tree_of_first_pauses() -> None:
     row, _ = run("none")
     (tree,) = presentation.trees_of(row["first_pauses"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from knotless.base.counting import counted
 from knotless.results import plots
 from knotless.simulation.pause_tree_plot import pause_tree_figure
-from knotless_experiments.framework.columns import Role
+from knotless_experiments.framework.columns import Column, Role
 from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.storm.cases import protection_named
@@ -37,6 +37,19 @@ def groups_of(rows: Sequence[Row]) -> dict[Group, dict[str, list[Row]]]:
         of_group = groups.setdefault((row["fabric"], row["traffic"]), {})
         of_group.setdefault(row["protection"], []).append(row)
     return groups
+
+
+def range_of(column: Column, runs: Sequence[Row]) -> str:
+    """Return the least and the greatest text of a column; a storm without an end is the longest."""
+
+    def rank(row: Row) -> tuple[bool, Any]:
+        return row[column.name] is None, row[column.name] or 0
+
+    low, high = column.text(min(runs, key=rank)), column.text(max(runs, key=rank))
+    least, _, rest = low.partition(" ")
+    if low == high:
+        return low
+    return f"{least if high.endswith(f' {rest}') else low} to {high}"
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
