@@ -1,9 +1,9 @@
-"""Instructions of the simulator for each packet-link-hop, as valgrind counts them.
+"""Instructions of the simulator for each packet-link-hop, as callgrind counts them.
 
-Unlike speeds, counts do not depend on other work on the machine. Two processes do the same, but the
-second one simulates twice as long: their difference is what hops take alone, between one duration
-and two, where queues are as full as they become. Otherwise equal processes differ by up to three
-million instructions, so that durations are long enough for a hundred times as many.
+Unlike speeds, counts do not depend on other work on the machine. Only those inside the extension
+count, and not Python's. Two processes do the same, but the second one simulates twice as long:
+their difference is what hops take alone, between one duration and two, where queues are as full as
+they become.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,13 +27,11 @@ from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import load
 
-VALGRIND = (
-    "valgrind",
-    "--tool=cachegrind",
-    "--cache-sim=no",
-    "--cachegrind-out-file=/dev/null",
-)
-COUNT = re.compile(r"I +refs: +([\d,]+)")
+VALGRIND = ("valgrind", "--tool=callgrind", "--dump-line=no")
+EXTENSION = "_core.abi3"
+"""Is in the name of the object whose instructions count."""
+OBJECT = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")
+COST = re.compile(r"[\d+*-]")
 LIMIT_S = 1800.0
 
 
@@ -44,12 +43,12 @@ class Case:
     engine: str
     pattern: str
     load: Load
-    duration_us: float = 2_000
+    duration_us: float = 500
 
 
 CASES = (
     Case("fattree3,8", "fattree", "permutation", SATURATE),
-    Case("mesh,8,8,hosts=2", "dor", "uniform", POISSON, 4_000),
+    Case("mesh,8,8,hosts=2", "dor", "uniform", POISSON, 1_000),
 )
 
 
@@ -60,24 +59,52 @@ def hops(case: Case, duration_us: float) -> int:
     return simulate(scenario).report.packet_hops
 
 
+def instructions_inside(profile: Iterable[str]) -> int:
+    """Return the instructions of the extension's own code, of a profile of callgrind.
+
+    The format is that of valgrind's manual, "Callgrind Format Specification": an object has its
+    name where it is met first, and then a number. Costs are of the last ``ob=``, but for the line
+    behind ``calls=``, which has those of the function called.
+    """
+    names: dict[str, str] = {}
+    count, inside, is_call = 0, False, False
+    for line in profile:
+        if found := OBJECT.match(line):
+            number, name = found.groups()
+            names.setdefault(number, name)
+            if line.startswith("ob="):
+                inside = EXTENSION in names[number]
+        elif line.startswith("calls="):
+            is_call = True
+        elif COST.match(line):
+            count += int(line.split()[1]) if inside and not is_call else 0
+            is_call = False
+    return count
+
+
 def counted(command: Sequence[str]) -> tuple[int, str]:
-    """Run a command, and return how many instructions it has taken, and what it has printed.
+    """Run a command, and return the instructions of the extension, and what it has printed.
 
     Raises
     ------
     KnotlessError
-        The command fails, or valgrind does not say how many.
+        The command fails, or uses no extension.
 
     """
     # Otherwise each process has its own order of names in sets.
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        [*VALGRIND, *command], capture_output=True, text=True, timeout=LIMIT_S, env=environment
-    )
-    count = COUNT.search(done.stderr)
-    if done.returncode or count is None:
+    with tempfile.NamedTemporaryFile("r") as profile:
+        done = subprocess.run(
+            [*VALGRIND, f"--callgrind-out-file={profile.name}", *command],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            env=environment,
+        )
+        count = instructions_inside(profile)
+    if done.returncode or not count:
         raise KnotlessError(f"{' '.join(command)} under valgrind: {done.stderr[-500:]}")
-    return int(count[1].replace(",", "")), done.stdout
+    return count, done.stdout
 
 
 def measure(number: int) -> dict[str, Any]:
@@ -97,8 +124,6 @@ def measure(number: int) -> dict[str, Any]:
     commands = [
         [sys.executable, "-c", program.format(number, times * case.duration_us)] for times in (1, 2)
     ]
-    # The first process that imports a module may have to compile it.
-    subprocess.run(commands[0], check=True, capture_output=True, timeout=LIMIT_S)
     (once, printed), (twice, more) = (counted(command) for command in commands)
     packet_hops, instructions = int(more) - int(printed), twice - once
     per_hop = round(instructions / packet_hops, 1)

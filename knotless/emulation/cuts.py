@@ -149,8 +149,8 @@ class Cables:
             The link.
         changes : mapping of str to float
             New values of ``rate_mbps``, ``delay_us``, ``jitter_us``, ``loss``, ``corrupt``,
-            ``duplicate`` and ``reorder``; the last four are shares of frames. Without any, nothing
-            changes.
+            ``duplicate`` and ``reorder``, which are shares of frames, and ``line_errors``, the bit
+            error rate. Without any, nothing changes.
         sender : str or None
             The end whose frames alone are concerned; None stands for both.
 

@@ -71,6 +71,13 @@ class EmulatedFabric:
     broadcast_limit : mapping, optional
         The keys of ``broadcast_limit`` of a link in docs/emulator-protocol.md: how much of its line
         a host may fill with broadcasts. None: the emulator's default.
+    line_errors : float
+        The bit error rate of every line.
+    errors_in_a_row : int
+        How many frames in a row have errors on average.
+    retry : int, optional
+        Links repeat frames (docs/retry.md), and give up after that many replays without progress
+        (0: never). None: they repeat none.
     switch_settings : mapping, optional
         What switches are like inside (``switch_settings`` in docs/emulator-protocol.md). None: each
         port has buffers of its own.
@@ -156,6 +163,9 @@ class EmulatedFabric:
     watchdog: Mapping[str, Any] | None = None
     pause_share: float | None = None
     broadcast_limit: Mapping[str, float] | None = None
+    line_errors: float = 0.0
+    errors_in_a_row: int = 1
+    retry: int | None = None
     switch_settings: Mapping[str, Any] | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int | None = None
@@ -438,6 +448,7 @@ class EmulatedFabric:
                 watchdog=self.watchdog,
                 pause_share=self.pause_share,
                 broadcast_limit=self.broadcast_limit,
+                line_errors=(self.line_errors, self.errors_in_a_row),
                 settings={
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
@@ -452,6 +463,7 @@ class EmulatedFabric:
                     "switches": [switch.name for switch in self.fabric.switches],
                     "declared_groups": addresses(dict(self.request.multicast)),
                     "switch_settings": self.switch_settings,
+                    "retry": self.retry,
                     **(self.timing or {}),
                 },
                 tags=self.host_tags,
@@ -487,7 +499,8 @@ class EmulatedFabric:
         paced = ("slow_down", "host_wait_us", "virtual_clock")
         limits = ("watchdog", "pause_share", "broadcast_limit", "switch_settings")
         switches = ("datapath", "switch_processes", "priority")
-        stored = (*keys, "tls", "links", *switches, *paced, *limits)
+        lines = ("line_errors", "errors_in_a_row", "retry")
+        stored = (*keys, "tls", "links", *switches, *paced, *limits, *lines)
         ports = [[pair.openflow, pair.rest] for pair in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
         if self._remotes:

@@ -232,6 +232,7 @@ def emulator_config(
     watchdog: Mapping[str, Any] | None = None,
     pause_share: float | None = None,
     broadcast_limit: Mapping[str, float] | None = None,
+    line_errors: tuple[float, int] = (0.0, 1),
     settings: Mapping[str, Any] | None = None,
     tags: HostTags | None = None,
 ) -> dict[str, Any]:
@@ -241,6 +242,7 @@ def emulator_config(
     egress queues of single links, by their name; ``watchdog`` the keys of a watchdog;
     ``pause_share`` is the share of time for which a host may pause its link, if it is not the
     emulator's default; ``broadcast_limit`` has the keys of the limit of hosts' broadcasts;
+    ``line_errors`` are the bit error rate of all lines, and how many frames in a row have errors;
     ``settings`` holds the page's top-level settings, such as ``tick_us``; ``tags`` the VLAN tags of
     hosts.
     """
@@ -257,6 +259,9 @@ def emulator_config(
             **({"vlans": dict(tags[end.owner])} if tags else {}),
         }
 
+    rate, in_a_row = line_errors
+    errors = {"line_errors": rate, "errors_in_a_row": in_a_row} if rate else {}
+
     def limits(cable: Cable) -> dict[str, int]:
         own = (queue_bytes or {}).get(cable.name)
         return {**(buffer or {}), **({} if own is None else {"queue_bytes": own})}
@@ -272,7 +277,7 @@ def emulator_config(
                 "b": side(cable.b),
                 "rate_mbps": cable.rate_mbps,
                 "delay_us": cable.delay_us,
-                **({"faults": cable.faults} if cable.faults else {}),
+                **({"faults": cable.faults | errors} if cable.faults or errors else {}),
                 "flow_control": link_flow_control(cable, flow_control).name,
                 **({"buffer": limits(cable)} if limits(cable) else {}),
                 **(watchdog or {}),

@@ -7,8 +7,9 @@ use packet_io::ethernet::Mac;
 use serde::{Deserialize, Serialize};
 use switch_model::limits::{MAX_BYTES, MAX_DELAY_US};
 use switch_model::{
-    default_jitter, wire_bytes, BroadcastLimit, Buffer, Chance, Faults, FlowControl, Limits,
-    PauseLimit, SwitchSettings, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES, MICROSECOND,
+    default_jitter, wire_bytes, BitErrors, BroadcastLimit, Buffer, Chance, Faults, FlowControl,
+    Limits, PauseLimit, SwitchSettings, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES,
+    MICROSECOND,
 };
 
 use crate::error::Error;
@@ -16,6 +17,8 @@ use crate::error::Error;
 const MOST_WATCHDOG_US: f64 = 1e9;
 const MOST_DEADLOCK_US: u64 = 1_000_000_000;
 const MOST_MBPS: f64 = 400_000.0;
+const MOST_LINE_ERRORS: f64 = 0.01;
+const MOST_REPLAYS: u32 = 255;
 
 /// The whole configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -63,6 +66,8 @@ pub struct Config {
     pub declared_groups: Vec<String>,
     /// What switches are like inside.
     pub switch_settings: Option<SwitchSettings>,
+    /// All links repeat frames, and give up after so many replays without progress; 0: never.
+    pub retry: Option<u32>,
     /// The links.
     pub links: Vec<LinkConfig>,
 }
@@ -221,7 +226,7 @@ impl Default for BroadcastLimitConfig {
 }
 
 /// What a line does to frames at random: shares of frames, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultsConfig {
     /// Frames arrive up to this much later than the delay says, at random but in order;
@@ -235,6 +240,18 @@ pub struct FaultsConfig {
     pub duplicate: f64,
     /// See [`Faults::reorder`].
     pub reorder: f64,
+    /// The bit error rate, see [`BitErrors`].
+    pub line_errors: f64,
+    /// How many frames in a row have errors on average.
+    pub errors_in_a_row: u32,
+}
+
+impl Default for FaultsConfig {
+    fn default() -> Self {
+        let [jitter_us, loss, corrupt, duplicate, reorder, line_errors] = [0.0; 6];
+        let errors_in_a_row = 1;
+        FaultsConfig { jitter_us, loss, corrupt, duplicate, reorder, line_errors, errors_in_a_row }
+    }
 }
 
 /// The settings of one direction of a link.
@@ -260,11 +277,13 @@ pub struct Settings {
     pub pause_limit: PauseLimitConfig,
     /// How much of it the broadcasts of its host may take.
     pub broadcast_limit: BroadcastLimitConfig,
+    /// [`Config::retry`].
+    pub retry: Option<u32>,
 }
 
 impl LinkConfig {
-    /// The settings alone.
-    pub fn settings(&self) -> Settings {
+    /// The settings alone, with [`Config::retry`].
+    pub fn settings(&self, retry: Option<u32>) -> Settings {
         Settings {
             rate_mbps: self.rate_mbps,
             delay_us: self.delay_us,
@@ -276,6 +295,7 @@ impl LinkConfig {
             watchdog_action: self.watchdog_action,
             pause_limit: self.pause_limit,
             broadcast_limit: self.broadcast_limit,
+            retry,
         }
     }
 }
@@ -300,18 +320,25 @@ impl Settings {
     /// What else the line does to frames.
     pub fn faults(&self) -> Faults {
         let FaultsConfig { loss, corrupt, duplicate, reorder, .. } = self.faults;
+        let FaultsConfig { line_errors, errors_in_a_row, .. } = self.faults;
         Faults {
             loss: Chance::new(loss),
             corrupt: Chance::new(corrupt),
             duplicate: Chance::new(duplicate),
             reorder: Chance::new(reorder),
-            ..Faults::NONE
+            bit_errors: BitErrors::new(line_errors, errors_in_a_row),
         }
     }
 
     /// The headroom with which the channel loses no frame for want of room.
     fn headroom_needed(&self) -> u64 {
         Buffer::headroom_needed(self.rate_bps(), self.reaction(), LONGEST_FRAME_BYTES)
+            + self.retry_headroom()
+    }
+
+    /// What links that repeat frames need more: see [`switch_model::Model::set_retry`].
+    fn retry_headroom(&self) -> u64 {
+        self.retry.map_or(0, |_| LONGEST_FRAME_BYTES.into())
     }
 
     fn reaction(&self) -> Time {
@@ -368,7 +395,12 @@ impl Settings {
             credit_bytes,
             credit_unit_bytes,
         };
-        limits.with_defaults(self.rate_bps(), self.reaction(), LONGEST_FRAME_BYTES)
+        let mut limits =
+            limits.with_defaults(self.rate_bps(), self.reaction(), LONGEST_FRAME_BYTES);
+        if headroom_bytes.is_none() {
+            limits.headroom_bytes += self.retry_headroom();
+        }
+        limits
     }
 
     /// Check that all values are possible.
@@ -392,6 +424,13 @@ impl Settings {
             ("reorder", self.faults.reorder),
         ] {
             within(key, share, 0.0, 1.0)?;
+        }
+        within("line_errors", self.faults.line_errors, 0.0, MOST_LINE_ERRORS)?;
+        within("errors_in_a_row", self.faults.errors_in_a_row.into(), 1.0, 1e6)?;
+        if self.retry.is_some() && (self.faults.duplicate > 0.0 || self.faults.reorder > 0.0) {
+            return Err(Error::Config(format!(
+                "link {link}: it repeats frames (retry), so duplicate and reorder must be 0"
+            )));
         }
         let most = MOST_WATCHDOG_US;
         within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, most)?;
@@ -454,11 +493,15 @@ impl Config {
                 format!("deadlock_us {} is not in 0..{MOST_DEADLOCK_US}", config.deadlock_us);
             return Err(Error::Config(text));
         }
+        if let Some(limit) = config.retry.filter(|limit| *limit > MOST_REPLAYS) {
+            let text = format!("retry: {limit} replays are not in 0..{MOST_REPLAYS}");
+            return Err(Error::Config(text));
+        }
         if config.links.is_empty() {
             return Err(Error::Config("links: at least one is required".into()));
         }
         for link in &config.links {
-            link.settings().validate(&link.name)?;
+            link.settings(config.retry).validate(&link.name)?;
         }
         Ok(config)
     }

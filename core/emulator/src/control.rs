@@ -71,6 +71,7 @@ struct LineChange {
     corrupt: Option<f64>,
     duplicate: Option<f64>,
     reorder: Option<f64>,
+    line_errors: Option<f64>,
 }
 
 impl LineChange {
@@ -84,6 +85,7 @@ impl LineChange {
             (&mut faults.corrupt, self.corrupt),
             (&mut faults.duplicate, self.duplicate),
             (&mut faults.reorder, self.reorder),
+            (&mut faults.line_errors, self.line_errors),
         ] {
             *place = value.unwrap_or(*place);
         }

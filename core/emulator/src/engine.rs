@@ -9,7 +9,8 @@
 use std::collections::HashMap;
 
 use switch_model::{
-    ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, Time, MICROSECOND,
+    ChannelConfig, ChannelId, DropCause, EntryId, Frame as Queued, Model, RetrySettings, Time,
+    LONGEST_FRAME_BYTES, MICROSECOND,
 };
 
 use crate::clock::{Clock, Moment};
@@ -215,6 +216,10 @@ impl Engine {
                 self.expect_host(target.channel);
             }
             Event::PauseFrame(event) => self.model.pause_frame_event(at, event, state),
+            Event::Retry(channel) => {
+                self.model.run_retry(at, channel, state);
+                self.expect_host(channel);
+            }
         }
     }
 
@@ -430,6 +435,9 @@ impl Engine {
 /// The switch model of a fabric, without frames.
 fn model_of(fabric: &Fabric, tick: Time, seed: u64) -> Model<Payload> {
     let mut model = Model::new(channel_configs(fabric, tick), seed);
+    if let Some(limit) = fabric.retry() {
+        model.set_retry(RetrySettings { limit, longest_frame_bytes: LONGEST_FRAME_BYTES });
+    }
     let set = fabric.set_switches(&mut model, seed);
     debug_assert!(set.is_ok(), "`Fabric::check_switches` has found no mistake");
     model.set_directions(fabric.channels.iter().map(|channel| fabric.ends[channel.from].incoming));

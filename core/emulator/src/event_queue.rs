@@ -40,6 +40,8 @@ pub enum Event {
     Expired(VirtualChannel),
     /// A pause frame is sent, or is to be repeated.
     PauseFrame(PauseFrameEvent),
+    /// The sender of a channel whose link repeats frames may have something to do.
+    Retry(ChannelId),
 }
 
 /// When an event is due, and its place among those of that time.

@@ -124,7 +124,7 @@ impl Fabric {
                 Err(Error::Config(format!("link {}: {what} is used twice", link.name)))
             };
             claim(&mut seen, format!("name {}", link.name))?;
-            let settings = link.settings();
+            let settings = link.settings(config.retry);
             for end in [&link.a, &link.b] {
                 let owner = fabric.owner(&link.name, end)?;
                 claim(&mut seen, format!("interface {}", end.interface))?;
@@ -171,6 +171,10 @@ impl Fabric {
     /// One line: settings of a switch or port that does not exist, or that cannot be.
     pub fn set_switches<P>(&self, model: &mut Model<P>, seed: u64) -> Result<(), Error> {
         let Some(settings) = &self.switch_settings else { return Ok(()) };
+        if self.retry().is_some() && settings.has_pause_frames() {
+            let text = "links that repeat frames do not go with pause frames on the wire";
+            return Err(Error::Config(format!("switch_settings: {text}")));
+        }
         let port = |end: EndId| match self.ends[end].owner {
             Owner::Switch { switch, port } => Some((switch as u32, port)),
             Owner::Host { .. } => None,
@@ -237,6 +241,11 @@ impl Fabric {
             let name = self.describe(&self.ends[end].owner);
             self.channels.push(ChannelInfo { name, from: end, to: far, link });
         }
+    }
+
+    /// After how many replays without progress its links give up, if they repeat frames; 0: never.
+    pub fn retry(&self) -> Option<u32> {
+        self.ends.first()?.settings.retry
     }
 
     /// The end that receives from a channel.

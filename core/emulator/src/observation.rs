@@ -22,14 +22,16 @@ impl Engine {
 
     /// Number of frames in queues, on links and in switches.
     pub fn frames_in_network(&self) -> u64 {
-        self.model.waiting_frames() + self.state.transit.pending() + self.state.delivering
+        let kept = self.model.kept_frames().count() as u64;
+        self.model.waiting_frames() + kept + self.state.transit.pending() + self.state.delivering
     }
 
     /// For each channel to a switch and each priority: how many frames have arrived so far, and how
     /// many wait for it or are on it. All are of one moment.
     pub fn under_way(&self) -> impl Iterator<Item = (ChannelId, [(u64, u64); PRIORITIES])> + '_ {
         let mut on_link = vec![[0u64; PRIORITIES]; self.state.arrived.len()];
-        for (channel, priority) in self.state.transit.under_way() {
+        let kept = self.model.kept_frames();
+        for (channel, priority) in self.state.transit.under_way().chain(kept) {
             on_link[channel.index()][usize::from(priority)] += 1;
         }
         let channels = on_link.into_iter().zip(&self.state.arrived).enumerate();

@@ -2,7 +2,8 @@
 
 use serde_json::{json, Map, Value};
 use switch_model::{
-    ChannelId, DropCause, FlowControl, PoolCounters, PriorityCounters, Time, MICROSECOND, SECOND,
+    ChannelId, DropCause, FlowControl, PoolCounters, PriorityCounters, RetryCount, RetryCounters,
+    Time, MICROSECOND, SECOND,
 };
 
 use crate::broadcast_report;
@@ -228,9 +229,13 @@ pub fn under_way(engine: &Engine, now: Time) -> Value {
 pub fn counters(engine: &Engine, now: Time) -> Value {
     let fabric = &engine.state().fabric;
     let mut lost = 0;
+    let retries = engine.model().retry_counters(now);
     let mut channels = Vec::with_capacity(fabric.channels.len());
     for index in 0..fabric.channels.len() {
-        let (value, dropped) = channel(engine, fabric, now, index);
+        let (mut value, dropped) = channel(engine, fabric, now, index);
+        if let Some(counted) = retries.get(index) {
+            value["retry"] = retry(counted, engine.state().clock.since_reset());
+        }
         channels.push(value);
         lost += dropped;
     }
@@ -288,6 +293,16 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "priorities": counted.priorities.iter().enumerate().map(priority).collect::<Vec<_>>(),
     });
     (value, counted.dropped())
+}
+
+/// What a link that repeats frames has counted, as in the results of simulations.
+fn retry(counted: &RetryCounters, since_reset: Time) -> Value {
+    let counts =
+        RetryCount::ALL.iter().map(|&(count, name)| (name, Value::from(counted.count(count))));
+    let mut value: Value = counts.collect();
+    value["replay_peak_bytes"] = counted.peak_bytes.into();
+    value["replay_mean_bytes"] = (counted.byte_time as f64 / since_reset.max(1) as f64).into();
+    value
 }
 
 fn priority((priority, counted): (usize, &PriorityCounters)) -> Value {

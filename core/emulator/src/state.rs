@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use switch_model::{
-    ChannelId, DropCause, Effects, EventKind, Frame as Queued, PauseFrameEvent, Sent, Signal, Time,
-    VirtualChannel, PRIORITIES,
+    ChannelId, DropCause, Effects, EventKind, EventOrder, Frame as Queued, PauseFrameEvent, Sent,
+    Signal, Time, VirtualChannel, PRIORITIES,
 };
 
 use crate::capture::Capture;
@@ -314,7 +314,12 @@ impl Effects<Payload> for State {
         self.events.schedule(signal.arrives, signal.order(), Event::Signalled(signal));
     }
 
-    fn dropped(&mut self, _channel: ChannelId, _cause: DropCause, payload: Payload) {
+    fn dropped(&mut self, channel: ChannelId, cause: DropCause, payload: Payload) {
+        // Its link repeats it no more.
+        if cause == DropCause::Loss && self.fabric.to_switch(channel).is_some() {
+            let tag = Frame::new_checked(&payload.bytes).and_then(|frame| frame.priority());
+            self.arrived[channel.index()][usize::from(tag.unwrap_or(0))] += 1;
+        }
         self.recycle(payload.bytes);
     }
 
@@ -324,5 +329,9 @@ impl Effects<Payload> for State {
 
     fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
         self.events.schedule(at, event.order(), Event::PauseFrame(event));
+    }
+
+    fn retry_at(&mut self, at: Time, channel: ChannelId) {
+        self.events.schedule(at, EventOrder::of_retry(channel), Event::Retry(channel));
     }
 }

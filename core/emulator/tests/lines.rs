@@ -2,6 +2,8 @@
 
 mod harness;
 
+use emulator::config::Config;
+use emulator::fabric::Fabric;
 use harness::{configuration, frame, Bench, MS};
 use serde_json::{json, Value};
 
@@ -96,7 +98,7 @@ fn a_direction_has_a_line_of_its_own() {
     let answer = change(&mut bench, "s1:3-s2:2", Some("s1:3"), json!({"rate_mbps": 1}));
     let expected = json!([{
         "channel": "s1:3", "rate_mbps": 1.0, "delay_us": 500.0, "jitter_us": 0.0, "loss": 0.0,
-        "corrupt": 0.0, "duplicate": 0.0, "reorder": 0.0,
+        "corrupt": 0.0, "duplicate": 0.0, "reorder": 0.0, "line_errors": 0.0, "errors_in_a_row": 1,
     }]);
     assert_eq!(answer["channels"], expected);
     assert_eq!(bench.channel("s1:3")["rate_mbps"], 1.0);
@@ -134,6 +136,7 @@ fn what_is_impossible_changes_nothing() {
     let mut bench = Bench::new("pause");
     for (values, text) in [
         (json!({"loss": 1.5}), "link h1: loss 1.5 is not in 0..1"),
+        (json!({"line_errors": 0.1}), "link h1: line_errors 0.1 is not in 0..0.01"),
         (json!({"rate_mbps": 0}), "link h1: rate_mbps 0 is not in 0.001..400000"),
         (json!({"jitter_us": -1}), "link h1: jitter_us -1 is not in 0..10000000"),
     ] {
@@ -169,4 +172,72 @@ fn lines_stay_as_they_are_after_a_reset() {
     bench.run_virtual(10 * MS);
     assert_eq!((bench.drops("loss"), bench.delivered.len()), (1, 0));
     assert_eq!(bench.channel("h1")["rate_mbps"], 5.0);
+}
+
+/// The bench with links that repeat frames.
+fn repeating(limit: u32) -> Bench {
+    let mut settings = configuration("pause");
+    settings["retry"] = limit.into();
+    Bench::of(&settings)
+}
+
+#[test]
+fn links_that_repeat_frames_lose_none_on_lines_that_change() {
+    let mut bench = repeating(0);
+    change(&mut bench, "h2", None, json!({"loss": 0.2, "corrupt": 0.2}));
+    for number in 0..60 {
+        bench.send("ah1", &numbered(number));
+    }
+    bench.run_virtual(5 * MS);
+    let under_way = bench.engine.frames_in_network();
+    assert!(0 < under_way && under_way < 60 && bench.delivered.len() < 60, "{under_way}");
+    change(&mut bench, "h2", None, json!({"delay_us": 20, "rate_mbps": 20}));
+    bench.run_virtual(100 * MS);
+    assert_eq!(numbers(&bench), (0..60).collect::<Vec<_>>());
+    assert_eq!((bench.drops("loss"), bench.engine.frames_in_network()), (0, 0));
+    let counted = bench.channel("s1:2")["retry"].clone();
+    let count = |name: &str| counted[name].as_u64().unwrap();
+    assert_eq!((count("llr_rx_expected_seq_good"), count("given_up")), (60, 0));
+    assert!(
+        count("llr_tx_replay") > 0 && count("llr_rx_bad") > 0 && count("replay_peak_bytes") > 0
+    );
+    assert_eq!(bench.channel("h1")["retry"]["llr_tx_ok"], 60);
+}
+
+#[test]
+fn frames_that_a_link_gives_up_are_lost_and_no_longer_under_way() {
+    let mut bench = repeating(2);
+    change(&mut bench, "h1", Some("h1"), json!({"loss": 1}));
+    (0..3).for_each(|number| bench.send("ah1", &numbered(number)));
+    bench.run_virtual(MS / 2);
+    let under_way =
+        |bench: &mut Bench| bench.ask(json!({"do": "under-way"}))["channels"]["h1"]["0"].clone();
+    assert_eq!(under_way(&mut bench), json!([0, 3]));
+    bench.run_virtual(100 * MS);
+    assert_eq!(under_way(&mut bench), json!([3, 0]));
+    assert_eq!((bench.drops("loss"), bench.engine.frames_in_network()), (3, 0));
+    assert!(bench.channel("h1")["retry"]["given_up"].as_u64() > Some(0));
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!(status["valid"], true);
+}
+
+#[test]
+fn what_does_not_go_with_repeated_frames_is_refused() {
+    let answer = set(&mut repeating(0), "h1", None, json!({"reorder": 0.1}));
+    let text = "link h1: it repeats frames (retry), so duplicate and reorder must be 0";
+    assert_eq!(answer["error"], text);
+    for (key, value, text) in [
+        ("retry", json!(256), "retry: 256 replays are not in 0..255"),
+        (
+            "switch_settings",
+            json!({"pause_frames": {"quanta": 200, "response_us": 12}}),
+            "switch_settings: links that repeat frames do not go with pause frames on the wire",
+        ),
+    ] {
+        let mut settings = configuration("pause");
+        settings["retry"] = json!(0);
+        settings[key] = value;
+        let fabric = Config::parse(&settings.to_string()).and_then(|config| Fabric::new(&config));
+        assert_eq!(fabric.unwrap_err().to_string(), text);
+    }
 }

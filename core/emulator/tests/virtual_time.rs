@@ -9,8 +9,8 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use serde_json::{json, Value};
 use simulator::{
-    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, PriorityCounters, Settings,
-    Simulation, Tables, Target, Traffic,
+    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, PriorityCounters, RetryCount,
+    RetryCounters, Settings, Simulation, Tables, Target, Traffic,
 };
 use switch_model::{ChannelId, Time, MICROSECOND};
 use test_tier::case_count;
@@ -53,12 +53,15 @@ struct Case {
     switch_settings: Value,
     /// Between switches, frames of host h have priority h modulo this.
     priorities: u8,
+    /// Its links repeat frames, and give up after so many replays; 0: never.
+    retry: Option<u32>,
 }
 
 impl Case {
     fn new(ring: bool, links: Links) -> Case {
         let (faults, switch_settings) = (json!({}), Value::Null);
-        Case { ring, links, flow_control: "pause", faults, switch_settings, priorities: 1 }
+        let (flow_control, priorities, retry) = ("pause", 1, None);
+        Case { ring, links, flow_control, faults, switch_settings, priorities, retry }
     }
 }
 
@@ -92,7 +95,10 @@ fn configuration(chance: &mut Chance, case: &Case) -> Value {
     for s in 0..if case.ring { SWITCHES } else { SWITCHES - 1 } {
         links.push(lines(format!("l{s}"), switch(s, 3), switch((s + 1) % SWITCHES, 4)));
     }
-    json!({"namespace": "/nowhere", "links": links, "switch_settings": case.switch_settings})
+    json!({
+        "namespace": "/nowhere", "links": links, "switch_settings": case.switch_settings,
+        "retry": case.retry,
+    })
 }
 
 /// The ends by which a frame leaves the switches on its path: clockwise in a ring, else directly.
@@ -139,6 +145,9 @@ fn simulated(
         (config, nodes[info.from], nodes[info.to], back)
     });
     let mut virtual_fabric = simulator::Fabric::new(SWITCHES, HOSTS, channels.collect()).unwrap();
+    if let Some(limit) = fabric.retry() {
+        virtual_fabric = virtual_fabric.with_retry(limit);
+    }
     if let Some(settings) = &fabric.switch_settings {
         let port = |end: usize| match fabric.ends[end].owner {
             Owner::Switch { port, .. } => port,
@@ -179,8 +188,9 @@ fn packet() -> Held {
     Held::new(0, PACKET_BYTES, Some(0x45))
 }
 
-/// The counters of all channels, at a time after the reset.
-type Sample = (Time, Vec<ChannelCounters>);
+/// At a time after the reset: the counters of all channels, those of links that repeat frames, and by
+/// host how many of its frames have been received.
+type Sample = (Time, Vec<ChannelCounters>, Vec<RetryCounters>, [u64; HOSTS]);
 
 /// The same by the engine, with samples. Switches return each frame after a random time, hosts hand
 /// over their packets after a random time, and the daemon wakes up at random times.
@@ -193,6 +203,12 @@ fn emulated(
     let hosts: Vec<usize> = (0..fabric.ends.len())
         .filter(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. }))
         .collect();
+    let keeps_all = fabric.retry() == Some(0);
+    // With a sample after nearly every event, the order of frames is compared.
+    let (usual, seldom) = match fabric.retry() {
+        Some(_) => (MICROSECOND, 100 * MICROSECOND),
+        None => (100 * MICROSECOND, 5 * MS),
+    };
     // Slow hosts leave their queues empty, also while they are paused.
     let slow = [3, 40][chance.below(2) as usize];
     let mut engine = Engine::new(fabric.clone(), 1, 200 * MICROSECOND, 500 * MS, 1.0);
@@ -209,6 +225,8 @@ fn emulated(
     let (mut held, mut samples): (Option<Hold>, Vec<Sample>) = (None, Vec::new());
     let mut inside: Vec<(Time, usize, Vec<u8>)> = Vec::new();
     let mut sent: Vec<usize> = vec![0; HOSTS];
+    // By host: how many frames it has sent, how many of them were received, and the next one's number.
+    let (mut numbers, mut received, mut next) = ([0u32; HOSTS], [0; HOSTS], [0; HOSTS]);
     while engine.now() < begin + end || held.is_some() {
         // In the end nothing more is delayed, so that virtual time comes to where it may be.
         let ends = engine.now() >= begin + end;
@@ -225,6 +243,8 @@ fn emulated(
             for _ in 0..std::mem::take(&mut sent[host]) {
                 let mut frame = vec![0; PACKET_BYTES as usize + 14];
                 frame[..14].copy_from_slice(&[2, host as u8, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0]);
+                frame[20..24].copy_from_slice(&numbers[host].to_be_bytes());
+                numbers[host] += 1;
                 engine.receive(at, frame);
             }
         }
@@ -238,11 +258,19 @@ fn emulated(
         if held.is_none() {
             let channels = (0..engine.model().channels() as u32).map(ChannelId);
             let counters = channels.map(|id| engine.model().counters(engine.now(), id));
-            samples.push((engine.now() - begin, counters.collect()));
+            let retries = engine.model().retry_counters(engine.now());
+            samples.push((engine.now() - begin, counters.collect(), retries, [0; HOSTS]));
         }
         for sent in engine.take_outgoing() {
             let fabric = &engine.state().fabric;
-            let Owner::Switch { switch, .. } = fabric.ends[sent.end].owner else { continue };
+            let Owner::Switch { switch, .. } = fabric.ends[sent.end].owner else {
+                let host = usize::from(sent.frame[1]);
+                let number = sent.frame[20..24].try_into().map(u32::from_be_bytes).unwrap();
+                let in_order = if keeps_all { number == next[host] } else { number >= next[host] };
+                assert!(in_order, "h{}: {number} for {}", host + 1, next[host]);
+                (next[host], received[host]) = (number + 1, received[host] + 1);
+                continue;
+            };
             let leaves = |end: &&usize| match fabric.ends[**end].owner {
                 Owner::Switch { switch: at, .. } => at == switch,
                 Owner::Host { .. } => false,
@@ -263,7 +291,10 @@ fn emulated(
             }
             inside.push((real + chance.below(most), out, frame));
         }
-        let most = if chance.below(20) == 0 { 5 * MS } else { 100 * MICROSECOND };
+        if let Some(sample) = samples.last_mut().filter(|_| held.is_none()) {
+            sample.3 = received;
+        }
+        let most = if chance.below(20) == 0 { seldom } else { usual };
         real += if ends { 1 } else { 1 + chance.below(most) };
         engine.elapse(real, held, false);
     }
@@ -295,8 +326,14 @@ fn compare_case(seed: u64, case: &Case, end: Time) -> Engine {
     let (engine, samples) = emulated(fabric.clone(), &paths, (priorities, end), chance);
     let end = samples.last().unwrap().0;
     let mut simulation = simulated(&fabric, configs, &paths, (priorities, end));
-    for (at, counters) in samples {
+    let mut before = [0; HOSTS];
+    for (at, counters, retries, received) in samples {
         let expected = simulation.sample(at);
+        assert_eq!(retries, simulation.retry_counters(at), "seed {seed}: at {at}");
+        if std::mem::replace(&mut before, received) != received {
+            let flows = simulation.report().flows;
+            assert!(flows.iter().map(|flow| flow.packets).eq(received), "seed {seed}: at {at}");
+        }
         for (number, (counted, expected)) in counters.iter().zip(&expected).enumerate() {
             let name = &fabric.channels[number].name;
             // Hosts of the simulator offer a frame when its turn has come.
@@ -386,6 +423,30 @@ fn lines_with_jitter_and_loss_have_the_same_results_on_both_clocks() {
         let base = Case::new(false, Links::InStep);
         compare_case(seed, &Case { faults: faults.clone(), ..base }, 3 * MS);
     }
+}
+
+#[test]
+fn links_that_repeat_frames_do_the_same_on_both_clocks() {
+    let (mut replays, mut given_up) = (0, 0);
+    for flow_control in ["pause", "pfc", "credits"] {
+        for seed in 0..case_count(20).into() {
+            let faults = json!({
+                "jitter_us": 3.0, "loss": 0.01, "line_errors": 2e-5, "errors_in_a_row": 1 + seed % 3,
+            });
+            let links = if seed % 2 == 0 { Links::InStep } else { Links::Different };
+            let retry = Some(if seed % 4 == 3 { 1 } else { 0 });
+            let base = Case { faults, retry, priorities: 3, ..Case::new(false, links) };
+            let engine = compare_case(seed, &Case { flow_control, ..base }, MS);
+            for counted in engine.model().retry_counters(engine.now()) {
+                replays += counted.count(RetryCount::TxReplay);
+                given_up += counted.count(RetryCount::GivenUp);
+            }
+            let channels = (0..engine.model().channels() as u32).map(ChannelId);
+            let lost = channels.map(|id| engine.model().counters(engine.now(), id).dropped());
+            assert!(retry == Some(1) || lost.sum::<u64>() == 0);
+        }
+    }
+    assert!(replays > 0 && given_up > 0, "{replays} {given_up}");
 }
 
 /// Small pools, marking, and a bound of queues.

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use switch_model::{
     transmission_time, wire_bytes, ChannelId, DropCause, Effects, EventKind, EventOrder,
-    PauseFrameEvent, Sent, Signal, Time, VirtualChannel, PRIORITIES,
+    PauseFrameEvent, Sent, Signal, Time, VirtualChannel,
 };
 
 use crate::event::{Event, EventQueue, Flight};
@@ -296,10 +296,7 @@ impl Effects<Packet> for Links {
     }
 
     fn retry_at(&mut self, at: Time, channel: ChannelId) {
-        // Behind the classes of the channel, which are those of its pauses.
-        let target = VirtualChannel { channel, class: PRIORITIES as u8 };
-        let order = EventOrder::of_target(EventKind::PauseTimer, target);
-        self.events.add(at, order, Event::Retry(channel));
+        self.events.add(at, EventOrder::of_retry(channel), Event::Retry(channel));
     }
 
     fn kept(&mut self, channel: ChannelId) {

@@ -174,6 +174,8 @@ impl Simulation {
 
     /// Process what is due before `limit`, until so many events are processed; false if none is
     /// left.
+    // Inlined into its caller, whose registers it then shares, a hop takes 2 % more instructions.
+    #[inline(never)]
     fn process_until(&mut self, events: u64, limit: Key) -> bool {
         while self.events < events {
             if self.process_next(limit).is_none() {

@@ -19,7 +19,7 @@
 //!
 //! [`Sent::turn`]: crate::Sent::turn
 
-use crate::ids::{ChannelId, VirtualChannel};
+use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 
 /// What an event does, in the order in which events of one time happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +60,12 @@ impl EventOrder {
     pub const fn of_target(kind: EventKind, target: VirtualChannel) -> EventOrder {
         let place = ((target.channel.0 as u64) << CHANNEL_SHIFT) | target.class as u64;
         EventOrder(Self::of_kind(kind).0 | place)
+    }
+
+    /// [`crate::Model::run_retry`]: behind the pauses of the channel.
+    pub const fn of_retry(channel: ChannelId) -> EventOrder {
+        let target = VirtualChannel { channel, class: PRIORITIES as u8 };
+        Self::of_target(EventKind::PauseTimer, target)
     }
 
     /// An event of a frame, which has a turn: the end of its transmission on a channel, or its

@@ -212,6 +212,14 @@ impl<P> Retry<P> {
         }
     }
 
+    /// The line is another one from now on. Returns the bytes that headroom needs more than without
+    /// retry: those of a longest frame.
+    pub fn set_line(&mut self, config: &ChannelConfig) -> u32 {
+        self.buffer_bytes = self.settings.buffer_bytes(config);
+        self.timeout = self.settings.timeout(config);
+        self.settings.longest_frame_bytes
+    }
+
     /// A new frame is sent.
     pub fn add(&mut self, frame: Kept<P>) {
         if self.kept.is_empty() {
@@ -267,6 +275,8 @@ impl<P> Retry<P> {
         if is_lost() {
             return (is_accepted, None);
         }
+        // On a line that was shortened, answers do not overtake each other either.
+        let at = self.answers.back().map_or(at, |last| at.max(last.at));
         self.answers.push_back(Answer { at, number: self.expected, asks });
         (is_accepted, asks.then_some(at))
     }

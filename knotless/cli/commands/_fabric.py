@@ -12,6 +12,7 @@ from knotless.base.quantities import SHARE
 from knotless.cli.commands._plan_options import ROUTES, SWITCHES, plan_options
 from knotless.cli.commands._switch_options import (
     DELAY,
+    LINE_OPTIONS,
     RATE,
     broadcast_options,
     credit_options,
@@ -49,6 +50,7 @@ _ROUTES = [
 _LINKS = [
     click.option("--rate", type=RATE, help="Rate of every link, Mbit/s."),
     click.option("--delay", type=DELAY, help="Delay of every link, us."),
+    *LINE_OPTIONS,
 ]
 _CONTROLLER = [
     click.option(
@@ -168,6 +170,10 @@ def checked_plan_of(
     """
     if options["links"] == "plain" and options.get("switch_settings") is not None:
         raise KnotlessError("--switch needs emulated links: leave out --links plain")
+    if options["links"] == "plain" and (options["line_errors"] or options["retry"] is not None):
+        raise KnotlessError(
+            "--line-errors and --retry need emulated links: leave out --links plain"
+        )
     fabric = with_lines(fabric_of(spec), rate, delay)
     chosen = {key: options[key] for key in ("links", "controller", "allow_deadlock")}
     return checked_plan(fabric, request, **chosen)

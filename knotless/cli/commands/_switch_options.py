@@ -15,11 +15,40 @@ from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE
 from knotless.cli.commands._verdict_options import read_switch_file, switch_file_option
 from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import with_options
-from knotless.simulation.settings import MAX_CREDIT_UNIT_BYTES
+from knotless.simulation.settings import (
+    MAX_CREDIT_UNIT_BYTES,
+    MAX_IN_A_ROW,
+    MAX_LINE_ERRORS,
+    MAX_RETRY,
+)
 from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 
 RATE = Number(0, MAX_RATE_MBPS, MBPS, min_open=True)
 DELAY = Number(0, MAX_DELAY_US, MICROSECONDS)
+LINE_OPTIONS = [
+    click.option(
+        "--line-errors",
+        type=Number(0, MAX_LINE_ERRORS),
+        default=0.0,
+        metavar="RATE",
+        help="Bit error rate of every line; frames with errors are lost, or repeated with --retry.",
+    ),
+    click.option(
+        "--errors-in-a-row",
+        type=Whole(1, MAX_IN_A_ROW),
+        default=1,
+        metavar="FRAMES",
+        help="How many frames in a row have errors on average [default: each by chance].",
+    ),
+    click.option(
+        "--retry",
+        type=Whole(0, MAX_RETRY),
+        metavar="REPLAYS",
+        help="Links repeat frames that lines lose or corrupt, and give up after so many replays"
+        " without progress; 0: never.",
+    ),
+]
+"""Bit errors of lines, and links that repeat frames."""
 _SWITCH = "Shared buffers, lossless priorities, schedulers and ECN of switches."
 
 

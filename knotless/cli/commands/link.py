@@ -12,6 +12,7 @@ from knotless.emulation import lines
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.requirements import require_fabrics
+from knotless.simulation.settings import MAX_LINE_ERRORS
 from knotless.topologies.validate import MAX_DELAY_US
 
 EXAMPLE = """\b
@@ -44,6 +45,7 @@ SHARE_OF_FRAMES = Number(0, 1, SHARE)
 @click.option("--corrupt", type=SHARE_OF_FRAMES, help="Damage it; the receiver drops it.")
 @click.option("--duplicate", type=SHARE_OF_FRAMES, help="Carry it twice.")
 @click.option("--reorder", type=SHARE_OF_FRAMES, help="Have it arrive two frames late.")
+@click.option("--line-errors", type=Number(0, MAX_LINE_ERRORS), help="Bit error rate.")
 @name_option
 @json_option
 def command(link: str, sender: str | None, name: str, as_json: bool, **given: float | None) -> None:

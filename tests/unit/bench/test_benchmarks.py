@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.__main__ import BENCHMARKS, main
+from bench.instructions import instructions_inside
 from tests.support import REPOSITORY
 from tests.support.every import holds_for_every
 
@@ -63,3 +64,33 @@ def test_without_a_benchmark_they_are_listed() -> None:
     needs = [CliRunner().invoke(main, ["--needs-root", name]).exit_code for name in BENCHMARKS]
     assert needs == [not one.needs_root for one in BENCHMARKS.values()]
     assert CliRunner().invoke(main, ["--needs-root"]).exit_code == 1
+
+
+PROFILE = """\
+events: Ir
+ob=(1) /x/_core.abi3.so
+fn=(1) run
+0 7
++2 3
+cob=(2) /x/libc.so.6
+cfn=(2) memcpy
+calls=1 0
+0 90
+
+ob=(2)
+fn=(2)
+0 90
+cob=(1)
+cfn=(1)
+calls=4 0
+0 10
+
+ob=(1)
+fn=(3) report
+* 1
+totals: 101
+"""
+
+
+def test_only_the_own_instructions_of_the_extension_count() -> None:
+    assert instructions_inside(PROFILE.splitlines()) == 11

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,6 +24,7 @@ LINE = {
     "corrupt": 0.0,
     "duplicate": 0.25,
     "reorder": 0.0,
+    "line_errors": 0.0,
 }
 
 
@@ -41,11 +43,21 @@ def test_the_emulator_gets_the_faults_of_each_link_and_no_others() -> None:
         hosts=(replace(ring.hosts[0], jitter_us=7.0), *ring.hosts[1:]),
         links=(replace(ring.links[0], loss=0.01), *ring.links[1:]),
     )
-    config = emulator_config(wire(lossy), names_of("lab"), flow_control=FlowControl.PAUSE)
-    faults = {link["name"]: link.get("faults") for link in config["links"]}
+
+    def faults_of(**more: Any) -> dict[str, Any]:
+        config = emulator_config(
+            wire(lossy), names_of("lab"), flow_control=FlowControl.PAUSE, **more
+        )
+        return {link["name"]: link.get("faults") for link in config["links"]}
+
+    faults = faults_of()
     assert faults.pop(ring.links[0].name) == {"loss": 0.01}
     assert faults.pop("h1") == {"jitter_us": 7.0}
     assert set(faults.values()) == {None}
+    errors = {"line_errors": 1e-6, "errors_in_a_row": 3}
+    faults = faults_of(line_errors=(1e-6, 3))
+    assert faults.pop("h1") == {"jitter_us": 7.0, **errors}
+    assert faults["h2"] == errors
 
 
 @pytest.mark.parametrize(
@@ -53,6 +65,7 @@ def test_the_emulator_gets_the_faults_of_each_link_and_no_others() -> None:
     [
         ("--loss", "7", "7 is not at most 1 (see"),
         ("--rate", "0", "0 is not at least 0.001 Mbit/s"),
+        ("--line-errors", "0.1", "0.1 is not at most 0.01"),
         ("--delay", "nan", "'nan' is no time: write it as 10ms, or as a number of us"),
     ],
 )

@@ -307,8 +307,8 @@ impl Simulation {
         counters.collect()
     }
 
-    /// By channel, what links that repeat frames have counted; empty if none do.
-    pub(super) fn retry_counters(&self, now: Time) -> Vec<RetryCounters> {
+    /// By channel, what links that repeat frames have counted, warm-up included; empty if none do.
+    pub fn retry_counters(&self, now: Time) -> Vec<RetryCounters> {
         let own = self.network.model().retry_counters(now);
         let Some(parallel) = &self.parallel else { return own };
         let parts: Vec<_> =

@@ -92,7 +92,8 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) {
         let fastest = self.cold[channel.index()].fastest_bps().max(config.rate_bps);
-        let for_pause_frames = self.room_for_pause_frames(channel, fastest);
+        let retry = self.retries.get_mut(channel.index()).map(|retry| retry.set_line(config));
+        let more = self.room_for_pause_frames(channel, fastest) + retry.map_or(0, u64::from);
         let state = &mut self.channels[channel.index()];
         let cold = &mut self.cold[channel.index()];
         let last = state.next_free + state.delay;
@@ -108,8 +109,7 @@ impl<P> Model<P> {
         let needs_credit = state.needs_credit();
         let (rate_bps, delay, jitter) = (config.rate_bps, config.delay, config.jitter);
         let faults = config.faults;
-        let buffer =
-            Buffer { headroom_bytes: cold.room_on(config, for_pause_frames), ..config.buffer };
+        let buffer = Buffer { headroom_bytes: cold.room_on(config, more), ..config.buffer };
         cold.config = ChannelConfig { rate_bps, delay, jitter, faults, buffer, ..cold.config };
         let reacts = state.up && state.to_switch && state.flow_control.pauses();
         let classes = if reacts { state.flow_control.classes() } else { 0 };
@@ -147,8 +147,8 @@ impl ColdState {
     }
 
     /// The headroom on another line: what its limits say, and if that of the present one was enough,
-    /// also enough for what is under way, and for pause frames.
-    fn room_on(&mut self, config: &ChannelConfig, for_pause_frames: u64) -> u64 {
+    /// also enough for what is under way, with `more` bytes.
+    fn room_on(&mut self, config: &ChannelConfig, more: u64) -> u64 {
         let line = |config: &ChannelConfig| {
             let line = (config.rate_bps, config.delay, config.jitter);
             (config.rate_bps, config.faults.reaction(line, LONGEST_FRAME_BYTES))
@@ -161,7 +161,7 @@ impl ColdState {
         self.worst_line = Some(worst);
         let is_enough = self.config.buffer.headroom_bytes >= needed(old);
         if is_enough {
-            config.buffer.headroom_bytes.max(needed(worst) + for_pause_frames)
+            config.buffer.headroom_bytes.max(needed(worst) + more)
         } else {
             config.buffer.headroom_bytes
         }

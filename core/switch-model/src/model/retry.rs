@@ -32,6 +32,15 @@ impl<P> Model<P> {
         self.retries.iter().map(|retry| retry.counters(now)).collect()
     }
 
+    /// The frames that links keep until they can arrive: their channels and priorities.
+    pub fn kept_frames(&self) -> impl Iterator<Item = (ChannelId, u8)> + '_ {
+        let retries = (0..).map(ChannelId).zip(&self.retries);
+        retries.flat_map(|(channel, retry)| {
+            let kept = retry.kept.iter().filter(|frame| frame.payload.is_some());
+            kept.map(move |frame| (channel, frame.priority))
+        })
+    }
+
     /// Keep a frame whose first transmission begins.
     pub(super) fn keep(&mut self, now: Time, sent: Sent<P>, fx: &mut impl Effects<P>) {
         let Sent { channel, frame, start, ends, arrives, marked, turn } = sent;

@@ -13,6 +13,7 @@ from knotless.base.flow_control import resolved
 from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE, number
 from knotless.cli.commands._switch_options import (
     DELAY,
+    LINE_OPTIONS,
     RATE,
     credit_bytes_option,
     credit_unit_option,
@@ -35,7 +36,6 @@ from knotless.simulation import (
 from knotless.simulation.memory import check_memory
 from knotless.simulation.run import MAX_CORES
 from knotless.simulation.scenario import DEFAULT_PACKETS
-from knotless.simulation.settings import MAX_IN_A_ROW, MAX_LINE_ERRORS, MAX_RETRY
 from knotless.simulation.transport import KINDS as TRANSPORTS
 from knotless.simulation.transport import Transport, transport_of
 from knotless.simulation.workload import Flows
@@ -206,27 +206,7 @@ link_options = grouped(
     LinkOptions,
     click.option("--rate", type=RATE, help="Rate of every link, Mbit/s."),
     click.option("--delay", type=DELAY, help="Delay of every link."),
-    click.option(
-        "--line-errors",
-        type=Number(0, MAX_LINE_ERRORS),
-        default=0.0,
-        metavar="RATE",
-        help="Bit error rate of every line; frames with errors are lost, or repeated with --retry.",
-    ),
-    click.option(
-        "--errors-in-a-row",
-        type=Whole(1, MAX_IN_A_ROW),
-        default=1,
-        metavar="FRAMES",
-        help="How many frames in a row have errors on average [default: each by chance].",
-    ),
-    click.option(
-        "--retry",
-        type=Whole(0, MAX_RETRY),
-        metavar="REPLAYS",
-        help="Links repeat frames that lines lose or corrupt, and give up after so many replays"
-        " without progress; 0: never.",
-    ),
+    *LINE_OPTIONS,
     click.option(
         "--cut",
         multiple=True,
