@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 NOBODY = -1
 """In place of the source and destination of a wait, of which no packet is looked up."""
+NOT_PAUSED = "links to hosts do not pause: messages that a host does not take are lost"
 
 
 def sends_and_takes(model: EndpointModel) -> str:

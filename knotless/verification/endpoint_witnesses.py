@@ -40,11 +40,13 @@ class HostWitness(MessageWitness):
     @property
     def text(self) -> str:
         """The step of the cycle as a clause."""
-        article = "an" if self.sends[0] in "aeiouAEIOU" else "a"
-        return (
-            f"{self.destination} must send {article} {self.sends} before it takes the"
-            f" {self.message} of {self.source}"
-        )
+        return host_step(self.destination, self.sends, self.message, self.source)
+
+
+def host_step(host: str, sends: str, message: str, sender: str) -> str:
+    """Return a step of a cycle through a host as a clause."""
+    article = "an" if sends[0] in "aeiouAEIOU" else "a"
+    return f"{host} must send {article} {sends} before it takes the {message} of {sender}"
 
 
 def witnesses_of(waits: EndpointWaits, requests: Sequence[Request]) -> tuple[Witness, ...]:

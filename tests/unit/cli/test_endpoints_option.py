@@ -95,7 +95,7 @@ def test_what_is_not_judged_is_refused(rules: str, tmp_path: Path) -> None:
         (["plan", "ring,4", "--switch", str(settings)], "--switch does not judge"),
         (["plan", "ring,4", "--compare"], "--endpoints is about one plan"),
         (["plan", "ring,4", "--endpoints", "rdma"], "there are no end points 'rdma'"),
-        (["check", str(FILES)], "--endpoints is for folders of rules"),
+        (["check", str(FILES), "--freeze"], "--freeze does not judge what hosts send"),
         (["check", str(FILES), "--watch"], "--watch is for verdicts, not with --endpoints"),
     ):
         answer = run(*words, *(rdma if "--endpoints" not in words else []))
