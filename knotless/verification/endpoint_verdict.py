@@ -83,6 +83,9 @@ def verdict_with_endpoints(
     """
     waits = EndpointWaits(state, model, flow_control)
     verdict = verdict_of(state, waits.flow_control)
+    if model.roles is not None and not verdict.safe:
+        # It is not safe without hosts: roles do not excuse what other packets can do.
+        waits = EndpointWaits(state, model.model_copy(update={"roles": None}), flow_control)
     steps = blocking_steps(waits.edges, waits.first_free)
     holds = [step.holds for step in steps]
     several = any(len(step.requests) > 1 for step in steps or waits.first_free)

@@ -93,6 +93,10 @@ def _of_packet(
 def _packet(waits: EndpointWaits, holds: int, requests: int) -> tuple[str, str]:
     """Return the names of the source and the destination of a packet with this wait."""
     state = waits.state
+    if waits.model.roles is not None:
+        for source, destination in waits.pairs:
+            if _takes(waits, (source, destination), holds, requests):
+                return state.destination_name(source), state.destination_name(destination)
     if waits.host_of(holds) is None and waits.host_of(requests) is None:
         row = waits.row_of(holds, requests)
         source, destination = state.dependencies[row, 4:].tolist()

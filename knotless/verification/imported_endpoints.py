@@ -14,6 +14,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from knotless._core import forwarding as core
+from knotless.base.errors import EndpointError
 from knotless.base.printable import listed
 from knotless.importers.fabric import ImportedFabric, TableFabric
 from knotless.importers.host_links import HostLinks, HostTraffic
@@ -66,8 +67,13 @@ class ImportedEndpointVerdict(ImportedVerdict):
 def verdict_with_hosts(imported: ImportedFabric, model: EndpointModel) -> ImportedEndpointVerdict:
     """Return the verdict on an imported fabric if its hosts have the message classes of ``model``.
 
-    It is unknown if a fact is missing on which a cycle through hosts depends.
+    It is unknown if a fact is missing on which a cycle through hosts depends. Raises EndpointError
+    for end points with roles.
     """
+    if model.roles is not None:
+        raise EndpointError(
+            f"{model.name}: roles are of hosts of plans and of rules of ours; files do not list all"
+        )
     plain, links = verdict_of_imported(imported), imported.links_of_hosts()
     notes = [*plain.notes]
     if model.priorities != (0,) and links.together:

@@ -147,6 +147,24 @@ def test_what_is_not_simulated_is_refused(tmp_path: Path) -> None:
         assert text in answer.stderr
 
 
+def test_roles_are_those_of_simulated_messages(tmp_path: Path) -> None:
+    own, trace = tmp_path / "roles.yaml", str(tmp_path / "freeze.csv")
+    classes = "classes: {request: {sends_before_taking: [reply]}, reply: {}}\n"
+    own.write_text(f"{classes}roles: {{clients: [h2, h3, h6], servers: [h1, h4]}}\n")
+    plan = ["mesh,3,hosts=2", "--endpoints", str(own)]
+    found = values("plan", *plan, "--freeze", "--write-trace", trace)
+    assert found["freezes"] is True
+    assert {line.split(",")[2] for line in Path(trace).read_text().split()[1:]} == {"h1", "h4"}
+    assert values("simulate", *plan, "--turns", "--trace", trace)["deadlock"] is True
+    own.write_text(f"{classes}roles: {{clients: [h2, h3, h6], servers: [h1]}}\n")
+    assert values("plan", *plan)["safe"] is True
+    refused = run("simulate", *plan, "--turns", "--trace", trace)
+    assert refused.exit_code == 2
+    assert "h2 sends to h4, and roles let only clients send" in refused.stderr
+    refused = run("check", str(FILES), "--endpoints", str(own))
+    assert "roles are of hosts of plans and of rules of ours" in refused.stderr
+
+
 def test_another_core_changes_nothing() -> None:
     words = ["simulate", "fattree2,4", "--pattern", "uniform", "--load", "0.9"]
     one, two = (
