@@ -128,8 +128,8 @@ class EndpointWaits:
                 for hop in hops
                 if hop.channel >= self._channels
             ]
-            for (channel, vc, at), (onward, onward_vc, leaves) in product(held, wanted):
-                if at == leaves:
+            for (channel, vc, enters), (onward, onward_vc, leaves) in product(held, wanted):
+                if enters == leaves:
                     yield channel, vc, onward, onward_vc
 
     def _highest_vc(self) -> int:
