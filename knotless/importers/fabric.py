@@ -18,12 +18,19 @@ from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.causes import Cause
 from knotless.importers.findings import Findings
+from knotless.importers.host_links import HostLinks, one_buffer
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
 from knotless.importers.route_tables import RouteTables
 from knotless.importers.subnet_tables import SubnetTables
 from knotless.routing.graphs.channels import Channels
-from knotless.routing.graphs.dependencies import Edges, lossless_waits, merged, requested
+from knotless.routing.graphs.dependencies import (
+    Edges,
+    lossless_waits,
+    merged,
+    requested,
+    virtual_channel,
+)
 from knotless.topologies.fabric import Fabric
 
 if TYPE_CHECKING:
@@ -128,7 +135,7 @@ class ImportedFabric:
     enter by a port, given by their numbers (None: any port).
     ``explain`` returns what a port of a router (``r1:Ethernet0``) leads to, and what says so; it
     raises RuleError if there is no such router. ``assumed_routes``: they are computed from
-    configurations.
+    configurations. ``host_links`` returns what is known of the links of hosts.
     """
 
     fabric: Fabric
@@ -146,6 +153,13 @@ class ImportedFabric:
     causes_at: Callable[[int, int | None, int], Sequence[Cause]] = _no_causes
     explain: Callable[[str], str] | None = None
     assumed_routes: bool = False
+    host_links: Callable[[], HostLinks] | None = None
+
+    def links_of_hosts(self) -> HostLinks:
+        """Return where messages wait on the links of hosts; without more, in one buffer of each."""
+        if self.host_links is not None:
+            return self.host_links()
+        return one_buffer(traffic.state.core for traffic in self.traffics)
 
     def destination_called(self, text: str) -> str:
         """Return the name of the destination that an address belongs to; other text as it is."""
@@ -159,6 +173,14 @@ class ImportedFabric:
         that matter, and (rows, 4) the nodes of each.
         """
         return np.arange(len(dependencies)), dependencies[:, :4].copy()
+
+    def nodes_held(self, channel: int, vc: int) -> list[int]:
+        """Return the node that packets on a virtual channel hold; nothing if it is lossy."""
+        return [virtual_channel(channel, vc)]
+
+    def nodes_requested(self, channel: int, vc: int) -> list[int]:
+        """Return the nodes that packets wait for that want a virtual channel."""
+        return self.nodes_held(channel, vc)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +201,11 @@ class RulesFabric(ImportedFabric):
         rows, nodes = super().waits(dependencies)
         nodes[:, [1, 3]] = merged(nodes[:, [1, 3]], self.flow_control.switch_links)
         return rows, nodes
+
+    def nodes_held(self, channel: int, vc: int) -> list[int]:
+        """Return the nodes of packets as :meth:`ImportedFabric.nodes_held`."""
+        node = np.array([virtual_channel(channel, vc)], dtype=np.int64)
+        return [int(merged(node, self.flow_control.switch_links)[0])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +267,20 @@ class TableFabric(ImportedFabric):
         if self.pausing is None:
             return super().waits(dependencies)
         return lossless_waits(self.pausing, dependencies)
+
+    def nodes_held(self, channel: int, vc: int) -> list[int]:
+        """Return the nodes of packets as :meth:`ImportedFabric.nodes_held`."""
+        if self.pausing is None:
+            return super().nodes_held(channel, vc)
+        group = vc % PRIORITIES
+        return [virtual_channel(channel, group)] if self.pausing[channel, group].any() else []
+
+    def nodes_requested(self, channel: int, vc: int) -> list[int]:
+        """Return the nodes of packets as :meth:`ImportedFabric.nodes_requested`."""
+        if self.pausing is None:
+            return super().nodes_requested(channel, vc)
+        groups = np.flatnonzero(self.pausing[channel, :, vc // PRIORITIES]).tolist()
+        return [virtual_channel(channel, group) for group in groups]
 
     def requested(
         self, dependencies: Edges

@@ -267,6 +267,9 @@ class Switches:
             every += [(rng.randrange(hosts), rng.randrange(hosts)) for _ in range(MAX_PAIRS)]
             every = [(a, b) for a, b in every if a != b]
         names = [host.name for host in self._state.fabric.hosts]
+        roles = None if self._with_hosts is None else self._with_hosts.model.roles
+        if roles is not None:
+            every = [pair for pair in every if roles.begins(*(names[host] for host in pair))]
         for pair in dict.fromkeys(every):
             for step in self._steps_of(names[pair[0]], pair[1]):
                 if step in self.steps:

@@ -14,7 +14,7 @@ from knotless.simulation.channels import ChannelTable, channel_table
 from knotless.simulation.collective_bound import collective_bound_ps
 from knotless.simulation.completion import MAX_RECORDED, Completions
 from knotless.simulation.memory import check_memory
-from knotless.simulation.message_classes import classes_for
+from knotless.simulation.message_classes import classes_for, refuse_other_roles
 from knotless.simulation.program import waiting
 from knotless.simulation.recorder import Recorder, keep
 from knotless.simulation.result import Result
@@ -130,6 +130,8 @@ def prepare(
     state = scenario.forwarding
     trees = trees_of(state, table, demand.senders)
     traffic, flows, ends = _traffic(scenario)
+    if endpoints.messages is not None:
+        refuse_other_roles(endpoints.messages, plan.fabric, demand.trace, flows)
     place = table.place
     changes = []
     for change in sorted(run.link_changes, key=lambda change: change.at_us):

@@ -9,6 +9,9 @@
         reserve: 64                    # requests that a host holds while it owes their replies
         outstanding: 4                 # a host has at most so many unanswered at each other host
       reply: {priority: 1}             # is always taken
+    roles:                             # without them, all hosts are both
+      clients: [h1, h2]                # they send what is sent for no other class, to servers
+      servers: [h9]
 
 A network whose hosts answer before they take more can deadlock although no cycle of channels leads
 through switches alone: requests wait in the network for a host that waits to send a reply
@@ -26,7 +29,7 @@ chip, VLSI Design, 2007.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
@@ -75,6 +78,25 @@ class MessageClass(BaseModel):
     outstanding: Annotated[int, Field(ge=1, le=MAX_MESSAGES)] | None = None
 
 
+Hosts = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+
+
+class Roles(BaseModel):
+    """The names of the hosts that begin, and of those to which they send; a host may be both.
+
+    What a message requires goes back to the other role. Other hosts send none of these messages.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    clients: Hosts
+    servers: Hosts
+
+    def begins(self, source: str, destination: str) -> bool:
+        """Tell whether a host sends messages of its own to another."""
+        return source != destination and source in self.clients and destination in self.servers
+
+
 class Reserve(NamedTuple):
     """Whether a host always has room for what it may get of a class.
 
@@ -121,12 +143,14 @@ class Reserve(NamedTuple):
 class EndpointModel(BaseModel):
     """The message classes of all hosts, by name.
 
-    ``name`` is the preset or the file that they come from.
+    ``roles`` are the hosts that begin and those that answer, None: all are both. ``name`` is the
+    preset or the file that they come from.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     classes: Annotated[dict[Name, MessageClass], Field(min_length=1, max_length=MAX_CLASSES)]
+    roles: Roles | None = None
     name: Annotated[str, Field(exclude=True, init=False)] = "end points"
 
     @classmethod
@@ -152,6 +176,14 @@ class EndpointModel(BaseModel):
                     f"{name}.outstanding: messages of {name} are sent for others alone, which are"
                     " counted instead; omit it"
                 )
+
+    def refuse_unknown_hosts(self, hosts: Collection[str]) -> None:
+        """Raise EndpointError for a role of a host that is none of ``hosts``."""
+        for role, names in () if self.roles is None else self.roles:
+            for name in names:
+                if name not in hosts:
+                    hint = suggestion(name, hosts)
+                    raise EndpointError(f"{self.name}: roles.{role}: no host {name[:40]!r}; {hint}")
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -192,7 +224,6 @@ class EndpointModel(BaseModel):
 
     def reserves(self, hosts: int) -> list[Reserve]:
         """Return for each class that requires others whether its reserve suffices for ``hosts``."""
-        senders = max(0, hosts - 1)
         return [
             Reserve(
                 name,
@@ -203,7 +234,41 @@ class EndpointModel(BaseModel):
             )
             for name, one in self.classes.items()
             if one.sends_before_taking
+            for senders in [self._senders(name, hosts)]
         ]
+
+    def _senders(self, name: str, hosts: int) -> int:
+        """Return how many hosts may send messages of a class to one, at most."""
+        if self.roles is None:
+            return max(0, hosts - 1)
+        clients, servers = {*self.roles.clients}, {*self.roles.servers}
+        to_servers, to_clients = self._goes_to[name]
+        if to_servers and to_clients:
+            return len(clients | servers) - 1
+        senders, takers = (clients, servers) if to_servers else (servers, clients)
+        return max(len(senders - {taker}) for taker in takers)
+
+    @cached_property
+    def _goes_to(self) -> dict[str, tuple[bool, bool]]:
+        """Whether messages of each class go to servers, and whether they go to clients."""
+        goes = {(name, True) for name in self.classes if name not in self.required}
+        pending = [*goes]
+        while pending:
+            name, to_servers = pending.pop()
+            new = {(sent, not to_servers) for sent in self.classes[name].sends_before_taking} - goes
+            goes |= new
+            pending += new
+        every = {name: ((name, True) in goes, (name, False) in goes) for name in self.classes}
+        return {name: ends if any(ends) else (True, True) for name, ends in every.items()}
+
+    def takes(self, host: str, name: str) -> bool:
+        """Tell whether a host gets messages of a class."""
+        if self.roles is None:
+            return True
+        to_servers, to_clients = self._goes_to[name]
+        return (to_servers and host in self.roles.servers) or (
+            to_clients and host in self.roles.clients
+        )
 
     def waits(self, hosts: int) -> Iterator[tuple[str, str]]:
         """Yield the pairs of classes of which a host can have to send the second to take the first.
@@ -216,10 +281,10 @@ class EndpointModel(BaseModel):
 
     def changed(self, **classes: Mapping[str, Any]) -> EndpointModel:
         """Return the same with other values of classes, by their names; raises EndpointError."""
-        values = self.model_dump(mode="json")["classes"]
+        values = self.model_dump(mode="json")
         for name, changes in classes.items():
-            values[name] = {**values[name], **changes}
-        return type(self).from_values({"classes": values}, self.name)
+            values["classes"][name] |= changes
+        return type(self).from_values(values, self.name)
 
     def on_one_priority(self) -> EndpointModel:
         """Return the same with all messages on priority 0."""

@@ -16,7 +16,7 @@ from knotless.routing.graphs.dependencies import find_cycle
 from knotless.traffic.endpoints import EndpointModel
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.dependencies import blocking_steps
-from knotless.verification.endpoint_waits import EndpointWaits, sends_and_takes
+from knotless.verification.endpoint_waits import NOT_PAUSED, EndpointWaits, sends_and_takes
 from knotless.verification.endpoint_witnesses import witnesses_of
 from knotless.verification.verdict_parts import theorem_of
 
@@ -83,6 +83,9 @@ def verdict_with_endpoints(
     """
     waits = EndpointWaits(state, model, flow_control)
     verdict = verdict_of(state, waits.flow_control)
+    if model.roles is not None and not verdict.safe:
+        # It is not safe without hosts: roles do not excuse what other packets can do.
+        waits = EndpointWaits(state, model.model_copy(update={"roles": None}), flow_control)
     steps = blocking_steps(waits.edges, waits.first_free)
     holds = [step.holds for step in steps]
     several = any(len(step.requests) > 1 for step in steps or waits.first_free)
@@ -123,6 +126,6 @@ def _assumes(waits: EndpointWaits, assumes: Sequence[str]) -> Iterator[str]:
 def _notes(waits: EndpointWaits) -> Iterator[str]:
     control, model = waits.flow_control, waits.model
     if not control.host_links.pauses and not model.takes_all:
-        yield "links to hosts do not pause: messages that a host does not take are lost"
+        yield NOT_PAUSED
     if control.host_links.by_channel and len(model.priorities) > 1:
         yield "PAUSE stops all priorities: those of message classes have no effect"

@@ -9,6 +9,8 @@ receives A for the one on which it sends B. All messages of a priority share the
 is behind a message waits with it. Without a cycle, no deadlock is possible: the argument is that of
 channels, in which a host is one more place at which the head of a buffer waits.
 
+With roles, waits are those of messages between clients and servers alone.
+
 Classes of different priorities use virtual channels of their own: with V in the state, priority P
 has those from P times V on. Frames to many hosts and to unknown addresses have priority 0.
 
@@ -21,9 +23,9 @@ computer systems, IEEE Transactions on Parallel and Distributed Systems 14(3), 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,14 +43,18 @@ from knotless.verification.dependencies import Wait
 if TYPE_CHECKING:
     from knotless.traffic.endpoints import EndpointModel  # loads pydantic
 
+Node = tuple[int, int]
+"""A channel and a priority."""
 NOBODY = -1
 """In place of the source and destination of a wait, of which no packet is looked up."""
+NOT_PAUSED = "links to hosts do not pause: messages that a host does not take are lost"
 
 
 def sends_and_takes(model: EndpointModel) -> str:
     """Return what is assumed of hosts with message classes."""
     classes = listed(sorted(model.classes), len(model.classes))
-    return f"hosts send and take messages as {model.name} says: {classes}"
+    alone = "" if model.roles is None else ", and nothing else: no frames to all or others"
+    return f"hosts send and take messages as {model.name} says: {classes}{alone}"
 
 
 class EndpointWaits:
@@ -79,12 +85,52 @@ class EndpointWaits:
         refuse_bubbles(flow_control, "message classes of hosts")
         self.state, self.model = state, model
         self._channels, self._hosts = len(state.channels), len(state.fabric.hosts)
-        parts = [part.core.host_waits() for part in (state, *state.concurrent)]
-        self._at_hosts: Edges = np.concatenate([alone for alone, _ in parts])
-        self._first_free = [wait for _, waits in parts for wait in waits]
+        model.refuse_unknown_hosts(state.fabric.host_index)
+        self._at_hosts: Edges
+        self._first_free: Sequence[tuple[Node, Sequence[Node]]]
+        if model.roles is None:
+            parts = [part.core.host_waits() for part in (state, *state.concurrent)]
+            self._at_hosts = np.concatenate([alone for alone, _ in parts])
+            self._first_free = [wait for _, waits in parts for wait in waits]
+        else:
+            waits = sorted({wait for pair in self.pairs for wait in self._waits_of(*pair)})
+            self._at_hosts = np.array(waits, dtype=np.int64).reshape(-1, 4)
+            self._first_free = []
         self.vcs = 1 + max(self._highest_vc(), *state.priorities, 0)
         self.flow_control = resolved(flow_control, self.vcs * len(model.priorities))
         self._refuse_too_many()
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The hosts that send messages to each other, by their roles."""
+        roles, index = self.model.roles, self.state.fabric.host_index
+        if roles is None:
+            return [*permutations(range(self._hosts), 2)]
+        both = {*product(roles.clients, roles.servers), *product(roles.servers, roles.clients)}
+        return sorted((index[a], index[b]) for a, b in both if a != b)
+
+    def _waits_of(self, source: int, destination: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield what packets hold and wait for; of several paths, all that may follow."""
+        channels, hosts = self.state.channels, self.state.fabric.hosts
+        switch_of = [self.state.fabric.switch_index[host.switch] for host in hosts]
+        for state in (self.state, *self.state.concurrent):
+            hops = state.trace_number(hosts[source].name, destination).hops
+            between = [hop for hop in hops if hop.channel < self._channels]
+            held = [(self._channels + source, 0, switch_of[source])]
+            held += [
+                (hop.channel, hop.priority, int(channels.head[hop.channel])) for hop in between
+            ]
+            wanted = [
+                (hop.channel, hop.priority, int(channels.tail[hop.channel])) for hop in between
+            ]
+            wanted += [
+                (hop.channel, 0, switch_of[hop.channel - self._channels])
+                for hop in hops
+                if hop.channel >= self._channels
+            ]
+            for (channel, vc, enters), (onward, onward_vc, leaves) in product(held, wanted):
+                if enters == leaves:
+                    yield channel, vc, onward, onward_vc
 
     def _highest_vc(self) -> int:
         return int(self._at_hosts[:, [1, 3]].max(initial=0))
@@ -141,11 +187,17 @@ class EndpointWaits:
         """(waits, 2) the nodes that are held while others are waited for alone."""
         return self._waiting(
             [
-                *self._of_switches(self.state.dependencies[self.state.alone]),
+                *self._of_switches(self._between_switches),
                 *self._of_links_of_hosts(),
                 self._through_hosts,
             ]
         )
+
+    @property
+    def _between_switches(self) -> Edges:
+        if self.model.roles is not None:
+            return np.empty((0, 6), dtype=np.int64)  # those of messages are with those of hosts
+        return self.state.dependencies[self.state.alone]
 
     @cached_property
     def every_edge(self) -> Edges:
@@ -156,6 +208,8 @@ class EndpointWaits:
     @cached_property
     def first_free(self) -> list[Wait]:
         """The waits for the first free of several."""
+        if self.model.roles is not None:
+            return []  # each of several is taken to be waited for alone
         rows = [(wait.held, wait.requested) for wait in self.state.first_free]
         waits = []
         for held, requested in [*rows, *self._first_free]:
@@ -259,10 +313,11 @@ class EndpointWaits:
 
     @cached_property
     def _through_hosts(self) -> Edges:
-        hosts = np.arange(self._hosts, dtype=np.int64)
         edges: list[Edges] = [np.empty((0, 2), dtype=np.int64)]
         for taken, sent in self.model.waits(self._hosts):
             first, then = (self.vcs * self.model.classes[name].priority for name in (taken, sent))
+            names = (host.name for host in self.state.fabric.hosts)
+            hosts = np.flatnonzero([self.model.takes(name, taken) for name in names])
             ends = [
                 virtual_channel(self.receives_on(0) + hosts, first + 0 * hosts),
                 virtual_channel(self.sends_on(0) + hosts, then + 0 * hosts),

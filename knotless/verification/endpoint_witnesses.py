@@ -40,11 +40,13 @@ class HostWitness(MessageWitness):
     @property
     def text(self) -> str:
         """The step of the cycle as a clause."""
-        article = "an" if self.sends[0] in "aeiouAEIOU" else "a"
-        return (
-            f"{self.destination} must send {article} {self.sends} before it takes the"
-            f" {self.message} of {self.source}"
-        )
+        return host_step(self.destination, self.sends, self.message, self.source)
+
+
+def host_step(host: str, sends: str, message: str, sender: str) -> str:
+    """Return a step of a cycle through a host as a clause."""
+    article = "an" if sends[0] in "aeiouAEIOU" else "a"
+    return f"{host} must send {article} {sends} before it takes the {message} of {sender}"
 
 
 def witnesses_of(waits: EndpointWaits, requests: Sequence[Request]) -> tuple[Witness, ...]:
@@ -91,6 +93,10 @@ def _of_packet(
 def _packet(waits: EndpointWaits, holds: int, requests: int) -> tuple[str, str]:
     """Return the names of the source and the destination of a packet with this wait."""
     state = waits.state
+    if waits.model.roles is not None:
+        for source, destination in waits.pairs:
+            if _takes(waits, (source, destination), holds, requests):
+                return state.destination_name(source), state.destination_name(destination)
     if waits.host_of(holds) is None and waits.host_of(requests) is None:
         row = waits.row_of(holds, requests)
         source, destination = state.dependencies[row, 4:].tolist()

@@ -31,7 +31,7 @@ RESERVES_OF_TABLES = "nobody else can take what tables of switches reserve for a
 
 
 @dataclass(frozen=True)
-class _Waits:
+class ImportedWaits:
     """Dependencies of all traffics, one after the other, and a cycle of them.
 
     ``causes`` are the places in ``rows`` of those that matter, whose nodes are ``ends`` and
@@ -46,7 +46,7 @@ class _Waits:
     cycle: list[int]
 
     @classmethod
-    def from_imported(cls, imported: ImportedFabric) -> _Waits:
+    def from_imported(cls, imported: ImportedFabric) -> ImportedWaits:
         """Return what waits in a fabric."""
         dependencies = [traffic.state.dependencies for traffic in imported.traffics]
         rows = np.concatenate([np.empty((0, 6), dtype=np.int64), *dependencies])
@@ -64,8 +64,13 @@ class _Waits:
         steps = self.causes[first_rows(self.edges, self.cycle)]
         return _witnesses(self.imported, self.rows, steps, self.names)
 
+    def packet(self, holds: int, requests: int) -> Packet:
+        """Return a packet that holds a node while it waits for another."""
+        place = np.flatnonzero((self.edges == (holds, requests)).all(axis=1))[0]
+        return _packet(self.imported, self.rows, int(self.causes[place]))
 
-def _cycle_of(waits: _Waits) -> tuple[_Waits, list[str]]:
+
+def _cycle_of(waits: ImportedWaits) -> tuple[ImportedWaits, list[str]]:
     """Return what waits in the cycle to report, and what makes it uncertain.
 
     A cycle whose steps no unread rule can change is certain, whatever these rules do.
@@ -77,7 +82,7 @@ def _cycle_of(waits: _Waits) -> tuple[_Waits, list[str]]:
     if others == doubts:
         return waits, doubts
     state = certain_state(imported.fabric, imported.rules, imported.unread_rules)
-    certain = _Waits.from_imported(
+    certain = ImportedWaits.from_imported(
         replace(imported, traffics=(replace(imported.traffics[0], state=state),))
     )
     return (certain, others) if certain.cycle else (waits, doubts)
@@ -85,7 +90,7 @@ def _cycle_of(waits: _Waits) -> tuple[_Waits, list[str]]:
 
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     """Return the verdict on a fabric that was read from files."""
-    waits = _Waits.from_imported(imported)
+    waits = ImportedWaits.from_imported(imported)
     reported, doubts = _cycle_of(waits)
     rows, causes, ends, edges = waits.rows, waits.causes, waits.ends, waits.edges
     cycle = waits.cycle
@@ -222,7 +227,7 @@ def _of_steps(
 def _with_management(imported: ImportedFabric, name: str) -> str:
     """Describe whether packets that hosts do not send to each other can close a cycle with them."""
     traffics = (*imported.traffics, *imported.management[name])
-    cycle = _Waits.from_imported(replace(imported, traffics=traffics)).names
+    cycle = ImportedWaits.from_imported(replace(imported, traffics=traffics)).names
     if not cycle:
         return f"{name} close no cycle either"
     ring = " -> ".join([*cycle, cycle[0]])
@@ -260,11 +265,14 @@ def _witnesses(
     ``causes`` are the steps' places in ``rows``, the dependencies of all traffics one after the
     other.
     """
-    ends = np.cumsum([len(traffic.state.dependencies) for traffic in imported.traffics])
     for place, row in enumerate(causes):
-        traffic = int(np.searchsorted(ends, row, side="right"))
-        packet = Packet(traffic, *rows[row, 4:].tolist())
+        packet = _packet(imported, rows, int(row))
         yield witness_of(imported, names[place], names[(place + 1) % len(names)], packet)
+
+
+def _packet(imported: ImportedFabric, rows: Edges, row: int) -> Packet:
+    ends = np.cumsum([len(traffic.state.dependencies) for traffic in imported.traffics])
+    return Packet(int(np.searchsorted(ends, row, side="right")), *rows[row, 4:].tolist())
 
 
 def witness_of(imported: ImportedFabric, holds: str, requests: str, packet: Packet) -> SentWitness:

@@ -70,6 +70,15 @@ def has_possible_pool_waits(imported: TableFabric) -> bool:
     )
 
 
+def has_bare_buffers(imported: TableFabric) -> bool:
+    """Return whether a lossless buffer of a pool may lack a reserve, those at hosts included."""
+    return any(
+        group.lossless and group.pool is not None and not _has_reserve(group, partial=True)
+        for read in imported.switch_settings().values()
+        for group in read.groups
+    )
+
+
 def pool_cycle_of(
     imported: TableFabric, rows: Edges, causes: NDArray[np.int64], edges: Edges
 ) -> tuple[list[PoolStep], list[str]]:

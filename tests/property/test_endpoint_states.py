@@ -25,7 +25,7 @@ MOST_STATES = 60_000
 CONTROLS = (FlowControl.PAUSE, FlowControl.PFC)
 
 
-def random_model(rng: random.Random) -> EndpointModel:
+def random_model(rng: random.Random, hosts: list[str], *, with_roles: bool) -> EndpointModel:
     """Return a chain of up to three classes, each of which is sent for the one before."""
     names = ["request", "reply", "ack"][: rng.choice([1, 2, 2, 2, 3])]
     values: dict[str, dict[str, Any]] = {}
@@ -36,7 +36,10 @@ def random_model(rng: random.Random) -> EndpointModel:
             values[name]["reserve"] = rng.choice([0, 0, 1, 2])
     if rng.random() < 0.6:
         values["request"]["outstanding"] = rng.choice([1, 2])
-    return EndpointModel.from_values({"classes": values}, "random")
+    roles = {role: rng.sample(hosts, rng.choice([1, 2])) for role in ("clients", "servers")}
+    if not with_roles:
+        return EndpointModel.from_values({"classes": values}, "random")
+    return EndpointModel.from_values({"classes": values, "roles": roles}, "random")
 
 
 def node_of(waits: EndpointWaits, buffer: Buffer) -> int:
@@ -58,9 +61,11 @@ class Case(NamedTuple):
 
 def judged_case(rng: random.Random) -> Case:
     """Judge a random fabric and random end points; raises TooManyStatesError."""
-    fabric = small_fabric(rng, most_switches=3, most_hosts=2)
+    with_roles = rng.random() < 0.3
+    fabric = small_fabric(rng, most_switches=3, most_hosts=2 + with_roles)
     state = state_of_plan(make_plan(fabric, rng.choice(["updown", "minimal"])))
-    return judged(state, random_model(rng), rng.choice(CONTROLS))
+    model = random_model(rng, [host.name for host in fabric.hosts], with_roles=with_roles)
+    return judged(state, model, rng.choice(CONTROLS))
 
 
 def judged(state: ForwardingState, model: EndpointModel, control: FlowControl) -> Case:

@@ -48,6 +48,8 @@ class AllStates:
     ) -> None:
         self.model, self.control, self.vcs = model, control, vcs
         self.hosts = len(state.fabric.hosts)
+        self.names = [host.name for host in state.fabric.hosts]
+        self.reserves = {one.message: one.reserve for one in model.reserves(self.hosts)}
         self.paths = {
             (name, *pair): self._path(state, name, *pair)
             for name in model.classes
@@ -118,9 +120,8 @@ class AllStates:
         return self.paths[required[0], destination, source][0]
 
     def _has_reserve(self, network: Network, name: str, host: int) -> bool:
-        one = self.model.classes[name]
         held = sum(1 for kind, cause in network.owed if cause == name and kind[1] == host)
-        return held < one.reserve + (self.hosts - 1) * one.reserve_per_host
+        return held < self.reserves[name]
 
     def _next(self, network: Network) -> Iterator[Network]:
         full = dict(network.frames)
@@ -158,7 +159,10 @@ class AllStates:
             yield Network(frames, network.owed, self._left(network, answer, source))
 
     def _begun(self, network: Network, full: dict[Buffer, Place]) -> Iterator[Network]:
+        roles = self.model.roles
         for name, pair in product(self.model.classes, permutations(range(self.hosts), 2)):
+            if roles is not None and not roles.begins(*(self.names[host] for host in pair)):
+                continue
             one, transaction = self.model.classes[name], (name, *pair)
             first = self.paths[transaction][0]
             if name in self.model.required or first in full:

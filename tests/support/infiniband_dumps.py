@@ -17,7 +17,10 @@ Vls = tuple[int, ...]
 
 @dataclass
 class Subnet:
-    """``lfts[switch][lid]`` is a port; ``sl2vl`` is by (switch, port in, port out)."""
+    """``lfts[switch][lid]`` is a port; ``sl2vl`` is by (switch, port in, port out).
+
+    ``adapter_vls`` are those of all adapters; None: they are not written.
+    """
 
     names: list[str]
     links: list[tuple[int, int, int, int]]
@@ -26,6 +29,7 @@ class Subnet:
     lfts: list[dict[int, int]] = field(default_factory=list)
     sl2vl: dict[tuple[int, int, int], Vls] = field(default_factory=dict)
     path_sls: dict[tuple[int, int], int] = field(default_factory=dict)
+    adapter_vls: Vls | None = None
 
     def lids(self, host: int) -> range:
         """Return the LIDs of a host."""
@@ -131,6 +135,10 @@ class Subnet:
                 if s == switch:
                     row = "".join(f"{vl:<3d}" for vl in vls)
                     lines.append(f"{port_in:<3d} {port_out:<3d} : {row}")
+        for host, (name, *_) in enumerate(self.hosts if self.adapter_vls else ()):
+            guid = 0x900000 + 2 * host + 1
+            lines.append(f'Channel Adapter 0x{guid:016x}, base LID {self.lids(host)[0]}, "{name}"')
+            lines.append(f"0   0   : {''.join(f'{vl:<3d}' for vl in self.adapter_vls or ())}")
         return "\n".join(lines) + "\n"
 
     # The oracle: every packet alone, hop by hop.

@@ -26,6 +26,7 @@ from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.infiniband import far, lfts
 from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
+from knotless.importers.infiniband.host_links import UNKNOWN_SLS, AdapterLanes
 from knotless.importers.infiniband.lfts import MAX_LID, NO_PORT, ForwardingTables
 from knotless.importers.infiniband.path_sls import PathSls
 from knotless.importers.infiniband.plain_tables import plain_tables
@@ -117,6 +118,9 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         management=management,
         causes_at=partial(_causes, subnet, unassigned, findings),
         subnet_tables=partial(_subnet_tables, subnet, files, tables, adaptive, management),
+        host_links=lambda: AdapterLanes(
+            subnet, hops, vcs, _sl_tables(files), sls, is_known, sent
+        ).links,
     )
 
 
@@ -195,7 +199,7 @@ def _judge_sls(certain: Sequence[TableTraffic], findings: Findings) -> None:
     held, held_vl, wanted, wanted_vl = np.concatenate([np.empty((0, 6), np.int64), *edges]).T[:4]
     nodes = np.stack([virtual_channel(held, held_vl), virtual_channel(wanted, wanted_vl)], 1)
     if not find_cycle(nodes):
-        findings.doubt("the SLs of paths (saquery -p): SLs use different VLs")
+        findings.doubt(UNKNOWN_SLS)
 
 
 def _of_guid(files: Sequence[FoundFile], guid: int) -> Cause:

@@ -17,6 +17,7 @@ from knotless.importers.causes import Cause, Source
 from knotless.importers.fabric import TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.host_links import one_buffer
 from knotless.importers.neutral.model import MAX_VCS, NeutralTables, Path
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, VcMap, classes_of
 from knotless.routing.graphs.channels import Channels, End, channels_of
@@ -126,6 +127,7 @@ class _Assembly:
             hops=hops,
             findings=self.findings,
             causes_at=self._causes,
+            host_links=lambda: one_buffer([state.core], count),
         )
 
     def _causes(self, switch: int, _port: int | None, destination: int) -> list[Cause]:

@@ -138,6 +138,7 @@ def assemble(
         # Cables that are known from routes may go with these.
         sections=state.sections if ordinary and not cabling.is_inferred else dict,
         first_groups=settled.first_groups,
+        host_links=settled.host_links,
         route_tables=partial(
             _route_tables,
             connected,

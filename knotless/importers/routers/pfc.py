@@ -107,7 +107,7 @@ def priorities_of(
     for number, edge in (*enumerate(routed.edges), *unread):
         # Nothing waits for a host's own link: the map for what enters there matters only where
         # packets get another DSCP, by class.
-        listed = _of_hosts(routed, qos, switched, edge)
+        listed = ports_of_hosts(routed, qos, switched, edge)
         maps = sorted({settings.classes for settings in listed})
         if len(maps) != 1 and any(port.remarks for port in qos[edge[0]].values()):
             findings.unclear(
@@ -147,11 +147,11 @@ def groups_of_hosts(
     mark: int,
 ) -> frozenset[int]:
     """Return the priority groups that packets of hosts with a mark are in where they enter."""
-    ports = _of_hosts(routed, qos, switched, edge)
+    ports = ports_of_hosts(routed, qos, switched, edge)
     return frozenset(port.groups[port.classes[mark]] for port in ports)
 
 
-def _of_hosts(
+def ports_of_hosts(
     routed: RouterFabric, qos: Qos, switched: Mapping[NamedEnd, Sequence[str]], edge: NamedEnd
 ) -> list[PortQos]:
     """Return the settings that the ports of hosts behind an interface have."""

@@ -14,10 +14,12 @@ from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.fabric import TableTraffic, no_groups
 from knotless.importers.findings import Findings
+from knotless.importers.host_links import HostLinks
 from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling
 from knotless.importers.routers.fabric import RouterFabric
+from knotless.importers.routers.host_links import HostPorts
 from knotless.importers.routers.link_ends import judge_link_ends
 from knotless.importers.routers.pfc import (
     Priorities,
@@ -37,7 +39,7 @@ class Settled:
     """The packets of all priorities.
 
     ``destinations`` have a label for each mark, if marks change; ``label`` says what marks are.
-    ``pausing`` and ``first_groups`` are those of :class:`~knotless.importers.fabric.TableFabric`.
+    The others are those of :class:`~knotless.importers.fabric.TableFabric`.
     """
 
     destinations: Destinations
@@ -45,6 +47,7 @@ class Settled:
     pausing: NDArray[np.bool_] | None
     label: str = "DSCP"
     first_groups: Callable[[int, int], frozenset[int]] = no_groups
+    host_links: Callable[[], HostLinks] | None = None
 
 
 def settle(
@@ -69,12 +72,15 @@ def settle(
     destinations = replace(destinations, hops=hops)
     judge_pfc(routed, {router.name: qos[router.name] for router in routers}, findings)
     judge_buffers(routers, qos, routed.wiring.cabling.peers, findings)
+    traffics = tuple(_traffics(routed, destinations, priorities))
+    ports = HostPorts(routed, qos, members, priorities, traffics, bool(tunnels))
     return Settled(
         destinations,
-        tuple(_traffics(routed, destinations, priorities)),
+        traffics,
         priorities.pausing,
         priorities.shown[0],
         partial(_first_groups, routed, qos, members, priorities),
+        lambda: ports.links,
     )
 
 

@@ -95,7 +95,7 @@ def test_what_is_not_judged_is_refused(rules: str, tmp_path: Path) -> None:
         (["plan", "ring,4", "--switch", str(settings)], "--switch does not judge"),
         (["plan", "ring,4", "--compare"], "--endpoints is about one plan"),
         (["plan", "ring,4", "--endpoints", "rdma"], "there are no end points 'rdma'"),
-        (["check", str(FILES)], "--endpoints is for folders of rules"),
+        (["check", str(FILES), "--freeze"], "--freeze does not judge what hosts send"),
         (["check", str(FILES), "--watch"], "--watch is for verdicts, not with --endpoints"),
     ):
         answer = run(*words, *(rdma if "--endpoints" not in words else []))
@@ -145,6 +145,24 @@ def test_what_is_not_simulated_is_refused(tmp_path: Path) -> None:
         answer = run("simulate", "flat,4", *words)
         assert answer.exit_code == 2, words
         assert text in answer.stderr
+
+
+def test_roles_are_those_of_simulated_messages(tmp_path: Path) -> None:
+    own, trace = tmp_path / "roles.yaml", str(tmp_path / "freeze.csv")
+    classes = "classes: {request: {sends_before_taking: [reply]}, reply: {}}\n"
+    own.write_text(f"{classes}roles: {{clients: [h2, h3, h6], servers: [h1, h4]}}\n")
+    plan = ["mesh,3,hosts=2", "--endpoints", str(own)]
+    found = values("plan", *plan, "--freeze", "--write-trace", trace)
+    assert found["freezes"] is True
+    assert {line.split(",")[2] for line in Path(trace).read_text().split()[1:]} == {"h1", "h4"}
+    assert values("simulate", *plan, "--turns", "--trace", trace)["deadlock"] is True
+    own.write_text(f"{classes}roles: {{clients: [h2, h3, h6], servers: [h1]}}\n")
+    assert values("plan", *plan)["safe"] is True
+    refused = run("simulate", *plan, "--turns", "--trace", trace)
+    assert refused.exit_code == 2
+    assert "h2 sends to h4, and roles let only clients send" in refused.stderr
+    refused = run("check", str(FILES), "--endpoints", str(own))
+    assert "roles are of hosts of plans and of rules of ours" in refused.stderr
 
 
 def test_another_core_changes_nothing() -> None:

@@ -109,6 +109,52 @@ def test_edges_make_rings_only_if_each_waits_for_one_other_of_them() -> None:
     assert AS_PROVEN.faults == []
 
 
+Buffers = tuple[tuple[int, ...], ...]
+"""For each channel of a ring the frames in its buffer: how many channels each still takes."""
+
+
+def all_states(length: int, most_hops: int, units: int, entry_units: int) -> tuple[int, int]:
+    """Return how many states of a ring are reached, and in how many frames are that cannot move.
+
+    Hosts send frames of one unit at any time, by up to ``most_hops`` channels of the ring.
+    """
+    waiting: list[Buffers] = [((),) * length]
+    seen, deadlocked = {*waiting}, 0
+    while waiting:
+        buffers = waiting.pop()
+        moved, begun = list[Buffers](), list[Buffers]()
+        for number, frames in enumerate(buffers):
+            after = (number + 1) % length
+            if frames and (frames[0] == 0 or len(buffers[after]) < units):
+                left = [*buffers]
+                left[number] = frames[1:]
+                if frames[0]:
+                    left[after] = (*left[after], frames[0] - 1)
+                moved.append(tuple(left))
+            if len(frames) + entry_units <= units:
+                for more in range(most_hops):
+                    entered = (*frames, more)
+                    begun.append((*buffers[:number], entered, *buffers[number + 1 :]))
+        deadlocked += any(buffers) and not moved
+        new = {*moved, *begun} - seen
+        seen |= new
+        waiting += new
+    return len(seen), deadlocked
+
+
+@pytest.mark.parametrize(
+    ("length", "most_hops", "units"), [(3, 2, 2), (3, 2, 3), (4, 2, 2), (4, 3, 2)]
+)
+def test_no_state_of_a_ring_with_bubbles_is_a_deadlock(
+    length: int, most_hops: int, units: int
+) -> None:
+    """All states are followed; without room for another frame some are deadlocks."""
+    with_bubbles, none = all_states(length, most_hops, units, AS_PROVEN.entry_units)
+    without, deadlocked = all_states(length, most_hops, units, entry_units=1)
+    assert none == 0 < deadlocked
+    assert 1 < with_bubbles < without
+
+
 def test_what_knows_nothing_of_bubbles_refuses_them() -> None:
     protected = {"flow_control": "bubble", "protection": "fast-failover"}
     with pytest.raises(KnotlessError, match="bubbles and backup paths do not go together"):

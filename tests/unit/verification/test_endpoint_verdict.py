@@ -184,3 +184,51 @@ def test_another_engine_is_a_remedy_where_it_is_safe() -> None:
     assert [remedy.changes for remedy in engine_remedies(together)][:1] == [
         ("route with --engine updown", "reply: priority 1")
     ]
+
+
+def with_roles(clients: list[str], servers: list[str], **of_request: int) -> EndpointModel:
+    values = {
+        "classes": {"request": {"sends_before_taking": ["reply"], **of_request}, "reply": {}},
+        "roles": {"clients": clients, "servers": servers},
+    }
+    return EndpointModel.from_values(values, "roles")
+
+
+@pytest.mark.parametrize(
+    ("clients", "servers", "is_safe"),
+    [
+        (["h1", "h2", "h3"], ["h8", "h15"], True),
+        (["h1", "h2", "h3", "h8"], ["h8", "h15"], False),
+        (["h1", "h8"], ["h1", "h8"], False),
+        ([f"h{n}" for n in range(1, 17)], ["h16"], True),
+    ],
+)
+def test_waits_are_those_of_messages_of_roles(
+    clients: list[str], servers: list[str], is_safe: bool
+) -> None:
+    """Clients take replies at once: a cycle leads through a host that is both."""
+    judged = verdict("fattree2,4", with_roles(clients, servers))
+    assert judged.safe is is_safe
+    assert any("nothing else" in line for line in judged.assumes)
+    for witness in judged.witnesses:
+        pair = {witness.source, witness.destination}
+        assert pair & {*clients}
+        assert pair & {*servers}
+
+
+def test_reserves_are_compared_with_the_number_of_clients() -> None:
+    both = [f"h{n}" for n in range(1, 5)]
+    for reserve in (6, 5):
+        judged = verdict("fattree2,4", with_roles(both, both, outstanding=2, reserve=reserve))
+        assert judged.safe is (reserve == 6)
+    assert judged.reserve_lines[0].startswith("3 hosts x 2 outstanding = 6 > reserve of 5")
+
+
+def test_roles_do_not_excuse_a_fabric_that_can_deadlock_without_hosts() -> None:
+    options = {"engine": "minimal", "vcs": 1, "select": "low-port"}
+    assert verdict("ring,4", with_roles(["h1"], ["h2"]), **options).safe is False
+
+
+def test_a_role_of_a_host_that_does_not_exist_is_named() -> None:
+    with pytest.raises(EndpointError, match=r"roles: roles.servers: no host 'h99'"):
+        verdict("fattree2,4", with_roles(["h1"], ["h99"]))

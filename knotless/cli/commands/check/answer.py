@@ -259,9 +259,9 @@ def _values(verdict: ImportedVerdict) -> dict[str, object]:
     values = verdict.as_json()
     for key in (
         *("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"),
-        *("losses", "assumes", "unread", "not_read"),
+        *("losses", "assumes", "unread", "not_read", "reserves", "through_hosts"),
     ):
-        values.pop(key)
+        values.pop(key, None)
     for key in ("acyclic", "safe"):
         values[key] = "unknown" if values[key] is None else values[key]
     for vc, acyclic in verdict.vcs.items():

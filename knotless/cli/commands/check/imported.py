@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from knotless.base.counting import counted
 from knotless.base.errors import KnotlessError
@@ -39,6 +40,9 @@ from knotless.verification.pair_paths import followed_in
 from knotless.verification.remedies import Remedy
 from knotless.verification.route_sections import sections_of
 
+if TYPE_CHECKING:
+    from knotless.traffic.endpoints import EndpointModel
+
 
 def check_imported(options: CheckOptions) -> None:
     """Print the verdict, or what is asked instead; exit with status 1 unless all is well."""
@@ -59,7 +63,7 @@ def check_imported(options: CheckOptions) -> None:
             say(line, err=True)
     if query.pair is not None:
         print_pair(followed_in(imported, *query.pair), as_json=output.as_json)
-    verdict = verdict_of_imported(imported)
+    verdict = _verdict(imported, options.endpoints)
     if output.draw is not None:
         draw_cycle(imported.fabric, imported.channels, output.draw, verdict.cycle)
     table = _failure_table(imported, options.failures)
@@ -85,6 +89,14 @@ def check_imported(options: CheckOptions) -> None:
     file = output.proof
     proof = None if file is None else write_imported_proof(file, imported, verdict, source.paths)
     print_imported(verdict, source, Extras(report, remedies, freeze, proof), output)
+
+
+def _verdict(imported: AnyFabric, endpoints: EndpointModel | None) -> ImportedVerdict:
+    if endpoints is None:
+        return verdict_of_imported(imported)
+    from knotless.verification.imported_endpoints import verdict_with_hosts  # loads pydantic
+
+    return verdict_with_hosts(imported, endpoints)
 
 
 def _read(source: Source) -> AnyFabric:

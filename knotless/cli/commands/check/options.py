@@ -376,6 +376,10 @@ class CheckOptions:
                 f"--proof is of a verdict on rules or routes alone, not with {given[0]}"
             )
 
+    @property
+    def _wants_remedies(self) -> bool:
+        return self.failures.remedies or self.failures.export is not None
+
     def refuse_for_files(self) -> None:
         """Raise KnotlessError for options that the files of real fabrics do not take."""
         path = self.source.paths[0]
@@ -394,11 +398,10 @@ class CheckOptions:
             raise KnotlessError(f"{path} is one file of a folder: give the folder, {folder}")
         if self.switches.switch_settings is not None:
             raise KnotlessError(f"--switch: {path} has the settings of its switches itself")
-        if self.endpoints is not None:
-            raise KnotlessError(
-                f"--endpoints is for folders of rules that 'knotless flows' writes: {path} does not"
-                " say how many hosts are behind a port, and on which priorities these send"
-            )
+        refuse_with_endpoints(
+            self.endpoints,
+            {"--freeze": self.freeze.freezing, "--remedies": self._wants_remedies},
+        )
         if self.freeze.write_trace is not None:
             raise KnotlessError("--write-trace is for fabrics of ours, which can send a trace")
 
@@ -414,5 +417,5 @@ class CheckOptions:
         ):
             if value not in (None, ()):
                 raise KnotlessError(f"{option} is for the files of real fabrics; {why}")
-        if self.failures.remedies or self.failures.export:
+        if self._wants_remedies:
             raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
