@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import FlowControl
@@ -57,10 +57,14 @@ ChannelCounters = TypedDict(
         "pause_frames": int,
         "storms": dict[str, int],
         "host_pauses": dict[str, int] | None,
+        "retry": NotRequired[dict[str, float]],
         "priorities": list[PriorityCounters],
     },
 )
-"""Counters of one channel (in this form because ``from`` is a Python keyword)."""
+"""Counters of one channel (in this form because ``from`` is a Python keyword).
+
+``retry`` is there if links repeat frames.
+"""
 
 
 class PoolCounters(TypedDict):

@@ -77,3 +77,15 @@ def test_what_is_impossible_is_one_line(fabric: EmulatedFabric, knotless: Knotle
     done = knotless("link", "s1-s9", "--loss", "1%", "--name", fabric.names.name)
     assert done.returncode == 2
     assert "no link 's1-s9'" in done.stderr
+
+
+def test_links_that_repeat_frames_lose_none() -> None:
+    with new_fabric(new_names(), "ring,4", retry=0, line_errors=1e-5) as fabric:
+        fabric.cables.set_line(fabric.cables.one("h1"), {"loss": 0.05})
+        out, _, _ = fabric.host("h1").pexec(
+            "ping", "-q", "-i", "0.002", "-c", "500", "-W", "2", "10.0.2.1"
+        )
+        assert "500 packets transmitted, 500 received" in out
+        counters = fabric.daemon.counters()
+        assert counters["lost_frames"] == 0
+        assert sum(channel["retry"]["llr_tx_replay"] for channel in counters["channels"]) > 10

@@ -308,15 +308,20 @@ proptest! {
     }
 
     /// However lines change under load, nothing is lost for want of room, each frame is delivered or
-    /// lost by its line, and nothing stays paused.
+    /// lost by its line, and nothing stays paused; links that repeat frames lose none, in order.
     #[test]
     fn lines_may_change_at_any_time(
         sizes in prop::collection::vec(64..=MAX_FRAME, 1..150),
         changes in prop::collection::vec(
             (0..20u64, 1..200u64, 0..5000u64, 0..3000u64, faults()), 0..8
         ),
+        repeats: bool,
     ) {
         let mut simulation = narrow(Faults::NONE);
+        if repeats {
+            let longest_frame_bytes = MAX_FRAME;
+            simulation.model.set_retry(RetrySettings { limit: 0, longest_frame_bytes });
+        }
         for (flow, &bytes) in sizes.iter().enumerate() {
             simulation.send(flow, bytes, &[(0, 0), (1, 0)]);
         }
@@ -334,6 +339,10 @@ proptest! {
             simulation.entered_bytes + simulation.world.duplicated_bytes
         );
         prop_assert!(!simulation.model.is_paused(IN, 0));
+        prop_assert_eq!(simulation.model.kept_frames().count(), 0);
+        if repeats {
+            prop_assert!(simulation.delivered.iter().copied().eq(0..sizes.len()));
+        }
         simulation.check_signals();
     }
 }

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
+from knotless.cli.commands._fabric import checked_plan_of
 from knotless.cli.main import main
 from knotless.emulation.lines import fault_text, line_text
 from knotless.emulation.names import names_of
 from knotless.emulation.wiring import emulator_config, wire
+from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 
 LINE = {
@@ -73,3 +76,12 @@ def test_the_command_refuses_impossible_lines(option: str, value: str, message: 
     done = CliRunner().invoke(main, ["link", "s1-s2", option, value])
     assert done.exit_code == 2
     assert message in done.output
+
+
+@pytest.mark.parametrize(("line_errors", "retry"), [(1e-6, None), (0.0, 0)])
+def test_plain_links_have_no_errors_and_repeat_nothing(
+    line_errors: float, retry: int | None
+) -> None:
+    options = {"links": "plain", "line_errors": line_errors, "retry": retry}
+    with pytest.raises(KnotlessError, match="--line-errors and --retry need emulated links"):
+        checked_plan_of("ring,4", PlanRequest(), None, None, options)
