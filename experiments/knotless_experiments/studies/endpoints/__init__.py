@@ -43,7 +43,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     parameters = {
         "on": common.on,
         "duration_s": duration_s,
-        "flows": [list(pair) for pair in cases.FLOWS],
+        "flows": {case.endpoints.name: [list(pair) for pair in case.flows] for case in runs},
         "cases": [[case.routed.spec, case.endpoints.name] for case in runs if case.repeat == 1],
         "repeats": common.repeats,
     }
@@ -58,7 +58,7 @@ EXPERIMENT = Experiment(
         list_option(
             "--endpoints",
             "What hosts send before they take more: presets, or files F.yaml"
-            " (default: sink, rdma-read, request-reply).",
+            " (default: sink, rdma-read, request-reply, replies-together, replies-apart).",
         ),
     ),
     columns=COLUMNS,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from knotless.base.counting import counted
+from knotless.base.model_limits import PRIORITIES
 from knotless.emulation import waiting
 from knotless.emulation.interface_names import host_interface
 from knotless.routing.graphs.dependencies import find_cycle
@@ -22,7 +23,7 @@ from knotless_experiments.framework.cycles import from_first
 from knotless_experiments.framework.experiment import EMULATION, SIMULATION
 from knotless_experiments.framework.routed import Measured, in_simulation, with_validity
 from knotless_experiments.messages.exchange import Messenger
-from knotless_experiments.studies.endpoints.cases import FLOWS, Case
+from knotless_experiments.studies.endpoints.cases import Case
 from knotless_experiments.studies.endpoints.columns import COLUMNS
 from knotless_experiments.workloads import open_loop
 
@@ -56,7 +57,11 @@ def look(daemon: waiting.Daemon) -> Look:
         sum(int(one["tx_frames"]) + int(one["rx_frames"]) for one in channels),
         in_network,
         # 802.3x stops all priorities of a link, and each of them counts.
-        {f"{one['channel']}/0": int(one["priorities"][0]["paused_us"]) for one in channels},
+        {
+            f"{one['channel']}/{number}": int(priority["paused_us"])
+            for one in channels
+            for number, priority in enumerate(one["priorities"])
+        },
     )
 
 
@@ -153,7 +158,7 @@ def _head(case: Case) -> dict[str, Any]:
         "delay_us": host.delay_us,
         "safe": case.verdict.safe,
         "reserves": case.verdict.reserve_lines,
-        "flows": [f"{source} -> {to}" for source, to in FLOWS],
+        "flows": [f"{source} -> {to}" for source, to in case.flows],
     }
 
 
@@ -168,15 +173,25 @@ def _request(
     lab: EmulatedFabric, case: Case, waits: EndpointWaits, table: ChannelTable
 ) -> dict[str, Any]:
     """Return what the process that sends for all hosts is asked for."""
-    from knotless.cli.probes.pause import MOST_QUANTA, QUANTUM_BITS, pause_frame  # loads Scapy
+    from knotless.cli.probes.pause import (  # loads Scapy
+        MOST_QUANTA,
+        QUANTUM_BITS,
+        pause_frame,
+        pfc_frame,
+    )
 
     fabric, model = lab.fabric, case.endpoints
-    names = sorted({name for flow in FLOWS for name in flow})
+    by_priority = case.routed.plan.flow_control.host_links.by_priority
+    names = sorted({name for flow in case.flows for name in flow})
     hosts = []
     for name in names:
         host = fabric.hosts[fabric.host_index[name]]
         place = table.place[f"{host.switch}:{host.port}"]
-        pause, resume = (bytes(pause_frame(host, quanta)).hex() for quanta in (MOST_QUANTA, 0))
+        frames = (
+            pfc_frame(host, quanta, range(PRIORITIES)) if by_priority else pause_frame(host, quanta)
+            for quanta in (MOST_QUANTA, 0)
+        )
+        pause, resume = (bytes(frame).hex() for frame in frames)
         hosts.append(
             {
                 "namespace": f"/run/netns/{lab.names.host_namespace(name)}",
@@ -193,7 +208,7 @@ def _request(
         "hosts": hosts,
         "classes": [one[:3] for one in for_simulator(waits)],
         "begun": [n for n, name in enumerate(model.classes) if name not in model.required],
-        "flows": [(names.index(source), names.index(to)) for source, to in FLOWS],
+        "flows": [(names.index(source), names.index(to)) for source, to in case.flows],
     }
 
 

@@ -37,7 +37,8 @@ NOTES = (
         "Hosts",
         "Each flow always has a request to send. A host keeps what it has received and not taken in"
         " a receive buffer with the limits of a switch's, and above XOFF pauses its switch by"
-        " frames of IEEE 802.3x, without a limit of hosts' pauses. With real frames, messages of"
+        " frames of IEEE 802.3x, or under PFC of 802.1Qbb for all priorities, without a limit of"
+        " hosts' pauses. With real frames, messages of"
         " one frame go by the endpoint library, unacknowledged; an answer has been sent when the"
         " network interface has it, which has a queue of its own.",
     ),
