@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -43,50 +48,80 @@ def prove_fabrics(wanted: int) -> int:
         if status:
             sys.stdout.write(f"FAILED after {passed}; seeds from {random_fabrics.first_seed} on\n")
             return int(status)
-        sys.stdout.write(f"{passed}; pairs of plans: {_outcomes()}\n")
+        sys.stdout.write(f"{passed}; pairs of plans: {_listed(OUTCOMES)}\n")
         sys.stdout.flush()
         random_fabrics.first_seed += ROUND
     return 0
 
 
-def prove_pairs(wanted: int, first: int, into: Path | None = None) -> int:
+class _Proven(NamedTuple):
+    """What came out of the pair of a seed, and the time of processor; ``failed``: its options."""
+
+    seed: int
+    outcome: str
+    processor_s: float
+    failed: str | None = None
+
+
+def _prove_pair(offset: int, seed: int) -> _Proven:
+    """Prove the change between the plans of a seed, to which ``offset`` is added."""
+    random_fabrics.first_seed = offset
+    OUTCOMES.clear()
+    began = time.process_time()
+    ((_, pick),) = random_fabrics.seeded([seed])
+    try:
+        pair = random_pair(pick)
+        if pair is not None:
+            prove(pair)
+    except AssertionError as error:
+        return _Proven(seed, "", time.process_time() - began, str(error))
+    (outcome,) = OUTCOMES
+    return _Proven(seed, outcome, time.process_time() - began)
+
+
+def prove_pairs(wanted: int, first: int, into: Path | None = None, jobs: int = 1) -> int:
     """Prove the change between so many pairs of plans; return 1 if one of them is not as it should.
 
     Seeds follow each other from the first one on; some draw options of which there is no plan.
     ``into`` is the file of counts. Raises KnotlessError if it has those of another series.
     """
-    begun, spent_s = about(), 0.0
-    following = first
-    OUTCOMES.clear()
+    begun, spent_s, following, outcomes = about(), 0.0, first, Counter[str]()
     if into is not None and into.exists():
         kept = _kept(into, first)
-        OUTCOMES.update({row["outcome"]: row["seeds"] for row in kept["rows"]})
+        outcomes.update({row["outcome"]: row["seeds"] for row in kept["rows"]})
         following, spent_s = kept["next"], kept["processor_s"]
-    began = time.process_time()
-    for seed, pick in random_fabrics.seeded(range(following, sys.maxsize)):
-        pair = random_pair(pick)
-        try:
-            if pair is not None:
-                prove(pair)
-        except BaseException as error:
-            sys.stdout.write(f"FAILED or interrupted at seed {seed}; {_outcomes()}\n")
-            if isinstance(error, AssertionError):
-                sys.stdout.write(f"options: {error}\n")
-                return 1
-            raise
-        proven = OUTCOMES.total() - OUTCOMES[NO_SUCH_PLAN]
-        if proven >= wanted or (seed + 1) % SAID_EVERY == 0:
-            processor_s = round(spent_s + time.process_time() - began)
-            sys.stdout.write(f"{proven} pairs, seeds to {seed}, {processor_s} s: {_outcomes()}\n")
-            sys.stdout.flush()
-            if into is not None:
-                rows = [{"outcome": text, "seeds": n} for text, n in OUTCOMES.most_common()]
-                span = {"first": first, "next": seed + 1, "offset": random_fabrics.first_seed}
-                text = as_stored(begun, **span, processor_s=processor_s, rows=rows)
-                write_whole(into, text + "\n", KnotlessError)
-        if proven >= wanted:
+    for proven in _proven_from(following, jobs):
+        spent_s += proven.processor_s
+        if proven.failed is not None:
+            sys.stdout.write(f"FAILED at seed {proven.seed}; {_listed(outcomes)}\n")
+            sys.stdout.write(f"options: {proven.failed}\n")
+            return 1
+        outcomes[proven.outcome] += 1
+        pairs = outcomes.total() - outcomes[NO_SUCH_PLAN]
+        if pairs < wanted and (proven.seed + 1) % SAID_EVERY:
+            continue
+        text = f"{pairs} pairs, seeds to {proven.seed}, {spent_s:.0f} s: {_listed(outcomes)}\n"
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        if into is not None:
+            rows = [{"outcome": text, "seeds": n} for text, n in outcomes.most_common()]
+            span = {"first": first, "next": proven.seed + 1, "offset": random_fabrics.first_seed}
+            stored = as_stored(begun, **span, processor_s=round(spent_s), rows=rows)
+            write_whole(into, stored + "\n", KnotlessError)
+        if pairs >= wanted:
             break
     return 0
+
+
+def _proven_from(first: int, jobs: int) -> Iterator[_Proven]:
+    """Prove the pairs of all seeds from the first one on, in their order."""
+    one = partial(_prove_pair, random_fabrics.first_seed)
+    if jobs == 1:
+        yield from map(one, count(first))
+        return
+    with get_context("spawn").Pool(jobs) as pool:
+        for begin in count(first, SAID_EVERY):
+            yield from pool.imap(one, range(begin, begin + SAID_EVERY), chunksize=10)
 
 
 def _kept(into: Path, first: int) -> Mapping[str, Any]:
@@ -115,8 +150,8 @@ def table_of(stored: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _outcomes() -> str:
-    return ", ".join(f"{text}: {count}" for text, count in OUTCOMES.most_common())
+def _listed(outcomes: Counter[str]) -> str:
+    return ", ".join(f"{text}: {seeds}" for text, seeds in outcomes.most_common())
 
 
 def main() -> int:
@@ -130,11 +165,12 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, help="only pairs of plans, so many")
     parser.add_argument("--first", type=int, default=0, help="the first seed of pairs")
     parser.add_argument("--into", type=Path, help="a file for the counts of pairs")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes for pairs")
     options = parser.parse_args()
     if options.pairs is None:
         return prove_fabrics(options.fabrics)
     try:
-        return prove_pairs(options.pairs, options.first, options.into)
+        return prove_pairs(options.pairs, options.first, options.into, options.jobs)
     except KnotlessError as error:
         parser.error(str(error))
 

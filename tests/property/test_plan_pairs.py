@@ -26,8 +26,8 @@ def test_every_step_between_two_plans_is_proven_and_the_last_has_the_new_rules(b
 
 def test_a_series_of_pairs_that_was_stopped_goes_on(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
-    for pairs, into in ((6, whole), (2, parts), (6, parts)):
-        assert prove_pairs(pairs, 7, into) == 0
+    for pairs, into, jobs in ((6, whole, 1), (2, parts, 1), (6, parts, 2)):
+        assert prove_pairs(pairs, 7, into, jobs) == 0
     series, other = (json.loads(file.read_text()) for file in (whole, parts))
     assert (series["rows"], series["next"]) == (other["rows"], other["next"])
     assert sum(row["seeds"] for row in series["rows"]) == series["next"] - 7
