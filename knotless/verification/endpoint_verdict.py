@@ -22,8 +22,8 @@ from knotless.verification.verdict_parts import theorem_of
 
 
 @dataclass(frozen=True)
-class EndpointVerdict(Verdict):
-    """A verdict that also judges what hosts send before they take more.
+class HostsJudged:
+    """What a verdict has besides if it judges what hosts send before they take more.
 
     ``endpoints`` is the name of the message classes, ``reserves`` the inequality of each class that
     requires others, ``through_hosts`` whether a cycle leads through hosts.
@@ -37,6 +37,11 @@ class EndpointVerdict(Verdict):
     def reserve_lines(self) -> list[str]:
         """The inequalities as lines."""
         return [str(reserve["text"]) for reserve in self.reserves]
+
+
+@dataclass(frozen=True)
+class EndpointVerdict(HostsJudged, Verdict):
+    """A verdict that also judges what hosts send before they take more."""
 
     @property
     def about_endpoints(self) -> dict[str, object]:

@@ -21,6 +21,7 @@ from knotless.importers.host_links import HostLinks, HostTraffic
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import Edges, find_cycle, virtual_channel
 from knotless.traffic.endpoints import EndpointModel
+from knotless.verification.endpoint_verdict import HostsJudged
 from knotless.verification.endpoint_waits import NOT_PAUSED, sends_and_takes
 from knotless.verification.endpoint_witnesses import host_step
 from knotless.verification.imported import ImportedWaits, verdict_of_imported, witness_of
@@ -47,21 +48,8 @@ class SentHostWitness(SentWitness):
 
 
 @dataclass(frozen=True)
-class ImportedEndpointVerdict(ImportedVerdict):
-    """A verdict that also judges what hosts send before they take more.
-
-    ``endpoints``, ``reserves`` and ``through_hosts`` are those of
-    :class:`~knotless.verification.endpoint_verdict.EndpointVerdict`.
-    """
-
-    endpoints: str = ""
-    reserves: tuple[dict[str, object], ...] = ()
-    through_hosts: bool = False
-
-    @property
-    def reserve_lines(self) -> list[str]:
-        """The inequalities as lines."""
-        return [str(reserve["text"]) for reserve in self.reserves]
+class ImportedEndpointVerdict(HostsJudged, ImportedVerdict):
+    """A verdict that also judges what hosts send before they take more."""
 
 
 def verdict_with_hosts(imported: ImportedFabric, model: EndpointModel) -> ImportedEndpointVerdict:
