@@ -23,7 +23,7 @@ from knotless.verification.verdict_parts import theorem_of
 
 @dataclass(frozen=True)
 class HostsJudged:
-    """What a verdict has besides if it judges what hosts send before they take more.
+    """The part of a verdict about what hosts send before they take more.
 
     ``endpoints`` is the name of the message classes, ``reserves`` the inequality of each class that
     requires others, ``through_hosts`` whether a cycle leads through hosts.
